@@ -1,0 +1,38 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// SetDefaults fills in what a PlatformConfig may leave out.
+func SetDefaults(c *PlatformConfig) {
+	defaultTo(&c.LimitFactors.CPU, 3)
+	defaultTo(&c.LimitFactors.Memory, 2)
+	defaultDuration(&c.Deadlines.Namespace, 2*time.Minute)
+	defaultDuration(&c.Deadlines.ControlPlane, 15*time.Minute)
+	defaultDuration(&c.Deadlines.Kubeconfig, 5*time.Minute)
+	defaultDuration(&c.Deadlines.Flux, 10*time.Minute)
+	defaultDuration(&c.Deadlines.InnerRelease, time.Minute)
+	defaultDuration(&c.Backoff.Base, time.Second)
+	defaultDuration(&c.Backoff.Max, 5*time.Minute)
+	defaultDuration(&c.Helm.Interval, time.Hour)
+	defaultDuration(&c.Helm.Timeout, 10*time.Minute)
+	defaultDuration(&c.Helm.RetryInterval, 30*time.Second)
+}
+
+func defaultTo(value *int64, fallback int64) {
+	if *value == 0 {
+		*value = fallback
+	}
+}
+
+func defaultDuration(value *metav1.Duration, fallback time.Duration) {
+	if value.Duration == 0 {
+		value.Duration = fallback
+	}
+}

@@ -1,0 +1,79 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Condition types of Tenant and CloudSpace. Ready summarizes and is always present. Reconciling and Stalled follow kstatus:
+// present only when True, never both.
+const (
+	ConditionReady       = "Ready"
+	ConditionReconciling = "Reconciling"
+	ConditionStalled     = "Stalled"
+)
+
+// Condition types of a CloudSpace, one for each step, in the order of the steps.
+const (
+	ConditionQuotaReserved     = "QuotaReserved"
+	ConditionNamespaceReady    = "NamespaceReady"
+	ConditionPoliciesApplied   = "PoliciesApplied"
+	ConditionControlPlaneReady = "ControlPlaneReady"
+	ConditionKubeconfigReady   = "KubeconfigReady"
+	ConditionFluxReady         = "FluxReady"
+	ConditionAdvisorReady      = "AdvisorReady"
+)
+
+// Condition types that only a Tenant has; it shares NamespaceReady and KubeconfigReady with the CloudSpace.
+const (
+	ConditionAccessConfigured = "AccessConfigured"
+	ConditionCloudSpaceReady  = "CloudSpaceReady"
+)
+
+// Reasons of conditions: a closed list, each with one meaning. docs/operations.md says what to do about each.
+const (
+	// ReasonSucceeded stands on a step that is proven.
+	ReasonSucceeded = "Succeeded"
+	// ReasonProvisioned stands on Ready when everything is proven.
+	ReasonProvisioned = "Provisioned"
+	// ReasonProgressing stands on Reconciling.
+	ReasonProgressing = "Progressing"
+	// ReasonNotAttempted stands on a step whose predecessors are not proven yet.
+	ReasonNotAttempted = "NotAttempted"
+	// ReasonNotConfigured stands on a step that the PlatformConfig leaves out.
+	ReasonNotConfigured = "NotConfigured"
+	// ReasonQuotaNotEnforced stands on QuotaReserved while no TenantQuota is enforced.
+	ReasonQuotaNotEnforced = "QuotaNotEnforced"
+	// ReasonDegraded stands on Ready when something fails after the first Active.
+	ReasonDegraded = "Degraded"
+	// ReasonDeleting stands on Ready while the object is taken down.
+	ReasonDeleting = "Deleting"
+	// ReasonReconcileError means that a call to an API server failed; it is tried again.
+	ReasonReconcileError = "ReconcileError"
+	// ReasonNotOurs means that an object stands under a name we need and was not made by us. It is left alone.
+	ReasonNotOurs = "NotOurs"
+	// ReasonTenantNotFound means that the namespace of the CloudSpace is not that of a Tenant.
+	ReasonTenantNotFound = "TenantNotFound"
+	// ReasonUnsupportedVersion means that the platform does not offer the Kubernetes version.
+	ReasonUnsupportedVersion = "UnsupportedVersion"
+	// ReasonUnsupportedSize means that the platform does not offer the control-plane size.
+	ReasonUnsupportedSize = "UnsupportedSize"
+	// ReasonNamespaceTerminating means that a namespace of an earlier object has not ended yet.
+	ReasonNamespaceTerminating = "NamespaceTerminating"
+	// ReasonWaitingForQuota means that Kubernetes has not taken up the ResourceQuota of the host namespace yet.
+	ReasonWaitingForQuota = "WaitingForQuota"
+	// ReasonInstalling means that a release is being installed or upgraded.
+	ReasonInstalling = "Installing"
+	// ReasonInstallFailed means that installing or upgrading a release failed; it is tried again.
+	ReasonInstallFailed = "InstallFailed"
+	// ReasonChartNotReady means that the chart of a release cannot be fetched.
+	ReasonChartNotReady = "ChartNotReady"
+	// ReasonWaitingForKubeconfig means that the control plane has not written its kubeconfig yet.
+	ReasonWaitingForKubeconfig = "WaitingForKubeconfig"
+	// ReasonKubeconfigInvalid means that the control plane's kubeconfig is not what it must be; it is not used.
+	ReasonKubeconfigInvalid = "KubeconfigInvalid"
+	// ReasonWaitingForFlux means that Flux is installed and its parts are not all available yet.
+	ReasonWaitingForFlux = "WaitingForFlux"
+	// ReasonCloudSpaceNotReady means that the default CloudSpace is not ready yet.
+	ReasonCloudSpaceNotReady = "CloudSpaceNotReady"
+	// ReasonRemaining stands on a step of taking down while something is left of it.
+	ReasonRemaining = "Remaining"
+)
