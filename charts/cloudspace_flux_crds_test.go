@@ -4,6 +4,7 @@
 package charts_test
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/modfile"
+	"helm.sh/helm/v4/pkg/chart/common"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -106,15 +108,18 @@ func TestFluxImagesBelongToTheReleaseLineOfTheirCRDs(t *testing.T) {
 	for _, require := range module.Require {
 		apis[require.Mod.Path] = require.Mod.Version
 	}
-	values := loadFlux(t).Values
+	values := common.Values(loadFlux(t).Values)
 	controllers := map[string]string{
 		"sourceController":    "github.com/fluxcd/source-controller/api",
 		"kustomizeController": "github.com/fluxcd/kustomize-controller/api",
 		"helmController":      "github.com/fluxcd/helm-controller/api",
 	}
 	for key, module := range controllers {
-		tag := values[key].(map[string]any)["tag"].(string)
-		image, api := semver.MustParse(tag), semver.MustParse(apis[module])
+		tag, err := values.PathValue(key + ".tag")
+		if err != nil {
+			t.Fatalf("reading the tag of %s: %v", key, err)
+		}
+		image, api := semver.MustParse(fmt.Sprint(tag)), semver.MustParse(apis[module])
 		if image.Major() != api.Major() || image.Minor() != api.Minor() || image.GreaterThan(api) {
 			t.Errorf("%s runs %s, its CRDs come from %s %s", key, tag, module, apis[module])
 		}
