@@ -16,7 +16,7 @@ tool() { go tool -modfile=hack/tools/go.mod "$@"; }
 
 tool controller-gen object:headerFile=$header paths=./apis/...
 tool controller-gen crd paths=./apis/tenancy/... output:crd:dir=config/crd
-#tool controller-gen rbac:roleName=tenant-controller paths=./controllers/... output:rbac:dir=config/rbac
+tool controller-gen rbac:roleName=tenant-controller paths=./controllers/... output:rbac:dir=config/rbac
 
 rm -rf apis/client
 tool applyconfiguration-gen --go-header-file $header \

@@ -18,6 +18,10 @@ const (
 	LabelOwnerUID = "tenancy.kubeopera.io/owner-uid"
 )
 
+// AnnotationTemplate stands on a default CloudSpace and tells which template its spec was last set from. The spec is set
+// again when the template changes; between, changes of the CloudSpace itself stay.
+const AnnotationTemplate = "tenancy.kubeopera.io/template"
+
 // Finalizers that hold a Tenant or CloudSpace until nothing of it is left on the host cluster.
 const (
 	FinalizerTenant     = "tenancy.kubeopera.io/tenant"

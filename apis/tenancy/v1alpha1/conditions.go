@@ -38,10 +38,6 @@ const (
 	ReasonProgressing = "Progressing"
 	// ReasonNotAttempted stands on a step whose predecessors are not proven yet.
 	ReasonNotAttempted = "NotAttempted"
-	// ReasonNotConfigured stands on a step that the PlatformConfig leaves out.
-	ReasonNotConfigured = "NotConfigured"
-	// ReasonQuotaNotEnforced stands on QuotaReserved while no TenantQuota is enforced.
-	ReasonQuotaNotEnforced = "QuotaNotEnforced"
 	// ReasonDegraded stands on Ready when something fails after the first Active.
 	ReasonDegraded = "Degraded"
 	// ReasonDeleting stands on Ready while the object is taken down.
@@ -56,8 +52,8 @@ const (
 	ReasonUnsupportedVersion = "UnsupportedVersion"
 	// ReasonUnsupportedSize means that the platform does not offer the control-plane size.
 	ReasonUnsupportedSize = "UnsupportedSize"
-	// ReasonNamespaceTerminating means that a namespace of an earlier object has not ended yet.
-	ReasonNamespaceTerminating = "NamespaceTerminating"
+	// ReasonTerminating means that an earlier object of the same name is still being deleted.
+	ReasonTerminating = "Terminating"
 	// ReasonWaitingForQuota means that Kubernetes has not taken up the ResourceQuota of the host namespace yet.
 	ReasonWaitingForQuota = "WaitingForQuota"
 	// ReasonInstalling means that a release is being installed or upgraded.
@@ -72,6 +68,8 @@ const (
 	ReasonKubeconfigInvalid = "KubeconfigInvalid"
 	// ReasonWaitingForFlux means that Flux is installed and its parts are not all available yet.
 	ReasonWaitingForFlux = "WaitingForFlux"
+	// ReasonInvalidTemplate means that the template of the default CloudSpace asks for what cannot be.
+	ReasonInvalidTemplate = "InvalidTemplate"
 	// ReasonCloudSpaceNotReady means that the default CloudSpace is not ready yet.
 	ReasonCloudSpaceNotReady = "CloudSpaceNotReady"
 	// ReasonRemaining stands on a step of taking down while something is left of it.

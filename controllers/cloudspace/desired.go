@@ -1,0 +1,251 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudspace
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	"github.com/fluxcd/pkg/apis/kustomize"
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/names"
+)
+
+// Roles of charts; also the names of their HelmRepositories, shared by all CloudSpaces.
+const (
+	roleControlPlane = "vcluster"
+	roleFlux         = "cloudspace-flux"
+	roleAdvisor      = "app-advisor"
+)
+
+// Objects of ours in a host namespace.
+const (
+	accessName = "tenant-controller"
+	limitsName = "cloudspace"
+	quotaName  = "cloudspace"
+)
+
+// hostReaderRole is the ClusterRole that config/rbac ships for reading the kubeconfig Secret in a host namespace.
+const hostReaderRole = "tenant-controller-host-namespace"
+
+// chartInterval is how often Flux looks whether an exact version of a chart is still the same: it does not change.
+const chartInterval = 24 * time.Hour
+
+// maxReleaseHistory bounds the Secrets in which Helm keeps earlier revisions.
+const maxReleaseHistory = 3
+
+func desiredNamespace(s *scope) *corev1.Namespace {
+	return &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: s.names.HostNamespace(),
+			Labels: map[string]string{
+				"pod-security.kubernetes.io/enforce":         "baseline",
+				"pod-security.kubernetes.io/enforce-version": "latest",
+			},
+		},
+		// As Kubernetes fills it in.
+		Spec: corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes}},
+	}
+}
+
+// desiredAccess lets the operator read Secrets in this one namespace: it may read none cluster-wide.
+func desiredAccess(s *scope) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: accessName, Namespace: s.names.HostNamespace()},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: hostReaderRole},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "tenant-controller", Namespace: names.SystemNamespace}},
+	}
+}
+
+// desiredLimits gives containers that say nothing what the quota needs of them.
+func desiredLimits(s *scope) *corev1.LimitRange {
+	return &corev1.LimitRange{
+		ObjectMeta: metav1.ObjectMeta{Name: limitsName, Namespace: s.names.HostNamespace()},
+		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+			Type: corev1.LimitTypeContainer,
+			DefaultRequest: corev1.ResourceList{
+				corev1.ResourceCPU:    resource.MustParse("50m"),
+				corev1.ResourceMemory: resource.MustParse("64Mi"),
+			},
+			Default: corev1.ResourceList{
+				corev1.ResourceCPU:    resource.MustParse("500m"),
+				corev1.ResourceMemory: resource.MustParse("256Mi"),
+			},
+		}}},
+	}
+}
+
+// desiredQuota caps everything in the host namespace: control plane and workloads.
+func desiredQuota(s *scope, factors configv1alpha1.LimitFactors) *corev1.ResourceQuota {
+	resources := s.object.Spec.Resources
+	return &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: quotaName, Namespace: s.names.HostNamespace()},
+		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{
+			corev1.ResourceRequestsCPU:     resources.CPU,
+			corev1.ResourceLimitsCPU:       times(resources.CPU, factors.CPU),
+			corev1.ResourceRequestsMemory:  resources.Memory,
+			corev1.ResourceLimitsMemory:    times(resources.Memory, factors.Memory),
+			corev1.ResourceRequestsStorage: resources.Storage,
+			corev1.ResourcePods:            *resource.NewQuantity(int64(resources.Pods), resource.DecimalSI),
+		}},
+	}
+}
+
+func times(quantity resource.Quantity, factor int64) resource.Quantity {
+	product := quantity.DeepCopy()
+	product.Mul(factor)
+	return product
+}
+
+func desiredRepository(role string, chart *configv1alpha1.Chart, platform *configv1alpha1.PlatformConfig) *sourcev1.HelmRepository {
+	repository := &sourcev1.HelmRepository{
+		ObjectMeta: metav1.ObjectMeta{Name: role, Namespace: names.SystemNamespace},
+		Spec: sourcev1.HelmRepositorySpec{
+			URL:      chart.Repository,
+			Interval: platform.Helm.Interval,
+			Insecure: chart.Insecure,
+			Provider: "generic",
+		},
+	}
+	if strings.HasPrefix(chart.Repository, "oci://") {
+		repository.Spec.Type = sourcev1.HelmRepositoryTypeOCI
+	}
+	return repository
+}
+
+func desiredChart(role string, chart *configv1alpha1.Chart) *sourcev1.HelmChart {
+	return &sourcev1.HelmChart{
+		ObjectMeta: metav1.ObjectMeta{Name: chartObjectName(role, chart), Namespace: names.SystemNamespace},
+		Spec: sourcev1.HelmChartSpec{
+			Chart:             chart.Name,
+			Version:           chart.Version,
+			SourceRef:         sourcev1.LocalHelmChartSourceReference{Kind: sourcev1.HelmRepositoryKind, Name: role},
+			Interval:          metav1.Duration{Duration: chartInterval},
+			ReconcileStrategy: sourcev1.ReconcileStrategyChartVersion,
+		},
+	}
+}
+
+// chartObjectName has the version in it: CloudSpaces that are not upgraded yet keep theirs.
+func chartObjectName(role string, chart *configv1alpha1.Chart) string {
+	return role + "-" + strings.ToLower(strings.ReplaceAll(chart.Version, "+", "-"))
+}
+
+// desiredControlPlane is the HelmRelease of the vCluster. A failed install is never uninstalled between tries: that would
+// remove the certificate authority and keep the data.
+func desiredControlPlane(s *scope, platform *configv1alpha1.PlatformConfig, values Values) (*helmv2.HelmRelease, error) {
+	text, err := json.Marshal(values)
+	if err != nil {
+		return nil, err
+	}
+	release := desiredRelease(s.names.ControlPlaneRelease(), roleControlPlane, &platform.Charts.VCluster, platform)
+	release.Spec.ReleaseName = s.names.HostName()
+	release.Spec.TargetNamespace = s.names.HostNamespace()
+	release.Spec.StorageNamespace = names.SystemNamespace
+	release.Spec.ServiceAccountName = platform.Helm.ServiceAccountName
+	release.Spec.Values = &apiextensionsv1.JSON{Raw: text}
+	release.Spec.PostRenderers = []helmv2.PostRenderer{{Kustomize: &helmv2.Kustomize{Patches: []kustomize.Patch{controlPlanePriority(s.names)}}}}
+	return release, nil
+}
+
+// controlPlanePriority sets the PriorityClass from outside: the chart renders the value for it twice, which Flux refuses.
+func controlPlanePriority(n names.CloudSpace) kustomize.Patch {
+	return kustomize.Patch{
+		Target: &kustomize.Selector{Group: "apps", Version: "v1", Kind: "Deployment", Name: n.HostName()},
+		Patch:  fmt.Sprintf(`[{"op": "add", "path": "/spec/template/spec/priorityClassName", "value": %q}]`, names.ControlPlanePriorityClass),
+	}
+}
+
+// desiredInner is a HelmRelease that is installed into the CloudSpace with its own kubeconfig.
+func desiredInner(s *scope, platform *configv1alpha1.PlatformConfig, role string, chart *configv1alpha1.Chart) (*helmv2.HelmRelease, error) {
+	values, err := innerValues(platform, chart)
+	if err != nil {
+		return nil, err
+	}
+	name, namespace := s.names.FluxRelease(), names.FluxNamespace
+	if role == roleAdvisor {
+		name, namespace = s.names.AdvisorRelease(), roleAdvisor
+	}
+	release := desiredRelease(name, role, chart, platform)
+	release.Spec.ReleaseName = chart.Name
+	release.Spec.TargetNamespace = namespace
+	release.Spec.StorageNamespace = namespace
+	release.Spec.Install.CreateNamespace = true
+	release.Spec.Install.CRDs = helmv2.CreateReplace
+	release.Spec.Upgrade.CRDs = helmv2.CreateReplace
+	release.Spec.KubeConfig = &meta.KubeConfigReference{SecretRef: &meta.SecretKeyReference{Name: s.names.KubeconfigSecret(), Key: kubeconfigKey}}
+	release.Spec.Values = values
+	return release, nil
+}
+
+func desiredRelease(name, role string, chart *configv1alpha1.Chart, platform *configv1alpha1.PlatformConfig) *helmv2.HelmRelease {
+	timeout, retry, history := platform.Helm.Timeout, platform.Helm.RetryInterval, maxReleaseHistory
+	return &helmv2.HelmRelease{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: names.SystemNamespace},
+		Spec: helmv2.HelmReleaseSpec{
+			Interval:   platform.Helm.Interval,
+			Timeout:    &timeout,
+			MaxHistory: &history,
+			ChartRef:   &helmv2.CrossNamespaceSourceReference{Kind: sourcev1.HelmChartKind, Name: chartObjectName(role, chart)},
+			Install:    &helmv2.Install{Strategy: &helmv2.InstallStrategy{Name: string(helmv2.ActionStrategyRetryOnFailure), RetryInterval: &retry}},
+			Upgrade:    &helmv2.Upgrade{Strategy: &helmv2.UpgradeStrategy{Name: string(helmv2.ActionStrategyRetryOnFailure), RetryInterval: &retry}},
+		},
+	}
+}
+
+// innerValues are the chart's values: the image registry of the platform, and over it what the PlatformConfig gives.
+func innerValues(platform *configv1alpha1.PlatformConfig, chart *configv1alpha1.Chart) (*apiextensionsv1.JSON, error) {
+	values := map[string]any{}
+	if platform.Images.Registry != "" {
+		values["image"] = map[string]any{"registry": platform.Images.Registry}
+	}
+	if chart.Values != nil {
+		over := map[string]any{}
+		if err := json.Unmarshal(chart.Values.Raw, &over); err != nil {
+			return nil, fmt.Errorf("values of chart %s: %w", chart.Name, err)
+		}
+		values = overlay(values, over)
+	}
+	text, err := json.Marshal(values)
+	return &apiextensionsv1.JSON{Raw: text}, err
+}
+
+// overlay merges maps as Helm does: what is not a map on both sides is replaced.
+func overlay(base, over map[string]any) map[string]any {
+	for key, value := range over {
+		below, isMap := base[key].(map[string]any)
+		above, alsoMap := value.(map[string]any)
+		if isMap && alsoMap {
+			value = overlay(below, above)
+		}
+		base[key] = value
+	}
+	return base
+}
+
+// desiredKubeconfig is under two keys: Flux and cluster-api tools look for value, people for config. Its label makes Flux
+// take up a rotated kubeconfig at once.
+func desiredKubeconfig(s *scope) *corev1.Secret {
+	text := s.observed.credentials.text
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      s.names.KubeconfigSecret(),
+			Namespace: names.SystemNamespace,
+			Labels:    map[string]string{meta.LabelKeyWatch: meta.LabelValueWatchEnabled},
+		},
+		Type: corev1.SecretTypeOpaque,
+		Data: map[string][]byte{kubeconfigKey: text, kubeconfigSourceKey: text},
+	}
+}

@@ -1,0 +1,19 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cloudspace turns a CloudSpace into a running vCluster with Flux inside, and takes it down again.
+//
+// Read reconciler.go first, then steps.go, the list of what a CloudSpace goes through:
+//
+//	condition          objects it makes, and where
+//	QuotaReserved      none
+//	NamespaceReady     Namespace vcluster-<host name>; in it the RoleBinding that lets the operator read the kubeconfig
+//	PoliciesApplied    ResourceQuota and LimitRange in the host namespace
+//	ControlPlaneReady  HelmRelease <host name> in kubeopera-system, with the HelmRepository and HelmChart all share
+//	KubeconfigReady    Secret cloudspace-<host name>-kubeconfig in kubeopera-system
+//	FluxReady          HelmRelease <host name>-flux in kubeopera-system, installed into the CloudSpace
+//	AdvisorReady       HelmRelease <host name>-advisor in kubeopera-system, installed into the CloudSpace
+//
+// observe.go reads, desired.go and values.go say what should be, release.go judges a HelmRelease, kubeconfig.go rebuilds
+// the kubeconfig, status.go sums up. Those, but for observe.go, are pure. teardown.go is the way down.
+package cloudspace

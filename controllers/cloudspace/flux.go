@@ -1,0 +1,144 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudspace
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"sync"
+	"time"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/tantilium/cloud-runner/internal/names"
+)
+
+// fluxDeployments and fluxCRDs are what must run and be served inside a CloudSpace.
+var (
+	fluxDeployments = []string{"source-controller", "kustomize-controller", "helm-controller"}
+	fluxCRDs        = []string{
+		"buckets.source.toolkit.fluxcd.io",
+		"externalartifacts.source.toolkit.fluxcd.io",
+		"gitrepositories.source.toolkit.fluxcd.io",
+		"helmcharts.source.toolkit.fluxcd.io",
+		"helmrepositories.source.toolkit.fluxcd.io",
+		"ocirepositories.source.toolkit.fluxcd.io",
+		"kustomizations.kustomize.toolkit.fluxcd.io",
+		"helmreleases.helm.toolkit.fluxcd.io",
+	}
+)
+
+// insideTimeout bounds each call to a CloudSpace's API server: one that hangs must not hold a worker.
+const insideTimeout = 10 * time.Second
+
+// FluxProber looks at Flux inside a CloudSpace.
+type FluxProber interface {
+	// Missing names the first part of Flux that is not there or not available; empty when all is.
+	Missing(ctx context.Context, kubeconfig []byte) (string, error)
+}
+
+// InsideFlux asks the CloudSpace's own API server.
+type InsideFlux struct{}
+
+// Missing looks at each CustomResourceDefinition and Deployment of Flux.
+func (InsideFlux) Missing(ctx context.Context, kubeconfig []byte) (string, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return "", err
+	}
+	config.Timeout = insideTimeout
+	kinds, err := apiextensions.NewForConfig(config)
+	if err != nil {
+		return "", err
+	}
+	workloads, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return "", err
+	}
+	if missing, err := missingCRD(ctx, kinds); missing != "" || err != nil {
+		return missing, err
+	}
+	return missingDeployment(ctx, workloads)
+}
+
+func missingCRD(ctx context.Context, client apiextensions.Interface) (string, error) {
+	for _, name := range fluxCRDs {
+		crd, err := client.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, name, metav1.GetOptions{})
+		if absent := apierrors.IsNotFound(err); absent || (err == nil && !established(crd)) {
+			return "the kind " + name, nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+func missingDeployment(ctx context.Context, client kubernetes.Interface) (string, error) {
+	for _, name := range fluxDeployments {
+		deployment, err := client.AppsV1().Deployments(names.FluxNamespace).Get(ctx, name, metav1.GetOptions{})
+		if absent := apierrors.IsNotFound(err); absent || (err == nil && !available(deployment)) {
+			return name, nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, c := range crd.Status.Conditions {
+		if c.Type == apiextensionsv1.Established {
+			return c.Status == apiextensionsv1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func available(deployment *appsv1.Deployment) bool {
+	if deployment.Status.ObservedGeneration != deployment.Generation {
+		return false
+	}
+	for _, c := range deployment.Status.Conditions {
+		if c.Type == appsv1.DeploymentAvailable {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// fluxProofs remembers, for each CloudSpace, for which release and kubeconfig Flux was last found to run. It is memory only:
+// after a restart each CloudSpace is asked once.
+type fluxProofs struct{ byUID sync.Map }
+
+func (p *fluxProofs) holds(uid types.UID, proof string) bool {
+	held, ok := p.byUID.Load(uid)
+	return ok && held == proof
+}
+
+func (p *fluxProofs) keep(uid types.UID, proof string) { p.byUID.Store(uid, proof) }
+
+func (p *fluxProofs) forget(uid types.UID) { p.byUID.Delete(uid) }
+
+// fluxProof identifies an installed release and the kubeconfig it is reached with.
+func fluxProof(release *helmv2.HelmRelease, c *credentials) string {
+	digest := ""
+	if latest := release.Status.History.Latest(); latest != nil {
+		digest = latest.Digest
+	}
+	sum := sha256.Sum256(c.text)
+	return fmt.Sprintf("%s/%d/%s/%s", release.UID, release.Generation, digest, hex.EncodeToString(sum[:]))
+}

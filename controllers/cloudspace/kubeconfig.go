@@ -1,0 +1,95 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudspace
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/tantilium/cloud-runner/internal/names"
+)
+
+// Keys of kubeconfig Secrets. vCluster writes its own under kubeconfigSourceKey.
+const (
+	kubeconfigKey       = "value"
+	kubeconfigSourceKey = "config"
+)
+
+// maxKubeconfig bounds what is read from a host namespace: a kubeconfig has some 6 KiB.
+const maxKubeconfig = 64 << 10
+
+// credentials is a kubeconfig that we made, with the end of its validity.
+type credentials struct {
+	text    []byte
+	expires time.Time
+}
+
+// rebuildKubeconfig makes a kubeconfig of the certificate authority and the client certificate in one that is not trusted.
+// Nothing else is taken over: the server is always the CloudSpace's own, and there can be no exec plugin, file reference,
+// proxy or second cluster. The error says what is wrong with the input, without quoting it.
+func rebuildKubeconfig(untrusted []byte, n names.CloudSpace) (*credentials, error) {
+	cluster, user, err := onlyContext(untrusted)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkAuthority(cluster.CertificateAuthorityData); err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData)
+	if err != nil {
+		return nil, errors.New("it has no valid client certificate and key")
+	}
+	config := clientcmdapi.NewConfig()
+	config.CurrentContext = n.Context()
+	config.Contexts[n.Context()] = &clientcmdapi.Context{Cluster: n.Context(), AuthInfo: n.Context()}
+	config.Clusters[n.Context()] = &clientcmdapi.Cluster{Server: n.Endpoint(), CertificateAuthorityData: cluster.CertificateAuthorityData}
+	config.AuthInfos[n.Context()] = &clientcmdapi.AuthInfo{ClientCertificateData: user.ClientCertificateData, ClientKeyData: user.ClientKeyData}
+	text, err := clientcmd.Write(*config)
+	if err != nil {
+		return nil, err
+	}
+	return &credentials{text: text, expires: pair.Leaf.NotAfter}, nil
+}
+
+func onlyContext(untrusted []byte) (*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, error) {
+	if len(untrusted) > maxKubeconfig {
+		return nil, nil, errors.New("it is too large")
+	}
+	config, err := clientcmd.Load(untrusted)
+	if err != nil {
+		return nil, nil, errors.New("it is not a kubeconfig")
+	}
+	context := config.Contexts[config.CurrentContext]
+	if context == nil {
+		return nil, nil, errors.New("it has no current context")
+	}
+	cluster, user := config.Clusters[context.Cluster], config.AuthInfos[context.AuthInfo]
+	if cluster == nil || user == nil {
+		return nil, nil, errors.New("its current context names no cluster or no user")
+	}
+	return cluster, user, nil
+}
+
+// checkAuthority wants certificates in PEM and nothing else.
+func checkAuthority(text []byte) error {
+	if len(text) == 0 {
+		return errors.New("it has no certificate authority")
+	}
+	for rest := text; len(rest) > 0; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil || block.Type != "CERTIFICATE" {
+			return errors.New("its certificate authority is not a certificate")
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return errors.New("its certificate authority cannot be parsed")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudspace
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/apply"
+	"github.com/tantilium/cloud-runner/internal/conditions"
+	"github.com/tantilium/cloud-runner/internal/names"
+	"github.com/tantilium/cloud-runner/internal/step"
+)
+
+// Reconciler drives CloudSpaces toward their spec.
+type Reconciler struct {
+	apply.Applier
+	Platform *configv1alpha1.PlatformConfig
+	// Kubeconfigs follows the Secrets in which vClusters write their kubeconfigs.
+	Kubeconfigs *KubeconfigWatch
+	// Flux looks at Flux inside a CloudSpace.
+	Flux     FluxProber
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+
+	fluxProven fluxProofs
+}
+
+// scope is one pass over one CloudSpace.
+type scope struct {
+	object *v1alpha1.CloudSpace
+	owner  apply.Owner
+	// tenantID is the tenant whose namespace the CloudSpace is in; empty when it is in no tenant's.
+	tenantID string
+	// names is the zero value when tenantID is empty.
+	names    names.CloudSpace
+	observed observed
+}
+
+// Reconcile makes one pass: observe, run the steps, sum up.
+func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.CloudSpace) (ctrl.Result, error) {
+	s := newScope(object)
+	if !object.DeletionTimestamp.IsZero() {
+		return r.takeDown(ctx, s)
+	}
+	if err := apply.AddFinalizer(ctx, r.Client, object, v1alpha1.FinalizerCloudSpace); err != nil {
+		return step.Result(err, r.slowRetry())
+	}
+	if err := r.observe(ctx, s); err != nil {
+		return step.Result(err, r.slowRetry())
+	}
+	outcomes := step.Run(ctx, s, r.steps())
+	return r.finish(ctx, s, outcomes)
+}
+
+// finish writes the status if the pass changed it and says when to come back.
+func (r *Reconciler) finish(ctx context.Context, s *scope, outcomes []step.Outcome) (ctrl.Result, error) {
+	err := step.FirstError(outcomes)
+	recordError(err)
+	if step.Class(err) == "Stale" {
+		return step.Result(err, r.slowRetry())
+	}
+	recordRetries(s.object.Status.Conditions, outcomes)
+	now := r.Clock.Now()
+	status := newStatus(s, outcomes, now)
+	if err := r.writeStatus(ctx, s.object, status, now); err != nil {
+		return step.Result(err, r.slowRetry())
+	}
+	result, err := step.Result(err, r.slowRetry())
+	result.RequeueAfter = earlier(result.RequeueAfter, conditions.NextDeadline(status.Conditions, outcomes, now))
+	return result, err
+}
+
+// writeStatus writes the status if it changed, and tells people and metrics of what is new in it.
+func (r *Reconciler) writeStatus(ctx context.Context, object *v1alpha1.CloudSpace, status v1alpha1.CloudSpaceStatus, now time.Time) error {
+	if equality.Semantic.DeepEqual(object.Status, status) {
+		return nil
+	}
+	before := object.DeepCopy()
+	object.Status = status
+	if err := apply.PatchStatus(ctx, r.Client, before, object); err != nil {
+		return err
+	}
+	r.announce(object, before.Status)
+	recordTransitions(object, before.Status, now)
+	return nil
+}
+
+// slowRetry is when something that only an outside change can mend is looked at again.
+func (r *Reconciler) slowRetry() time.Duration { return r.Platform.Backoff.Max.Duration }
+
+func newScope(object *v1alpha1.CloudSpace) *scope {
+	s := &scope{object: object, owner: apply.Owner{CloudSpace: object.Name, UID: object.UID}}
+	id, ok := names.TenantID(object.Namespace)
+	if !ok {
+		return s
+	}
+	forCloudSpace, err := names.ForCloudSpace(id, object.Name)
+	if err != nil {
+		return s
+	}
+	s.tenantID, s.owner.Tenant, s.names = id, id, forCloudSpace
+	return s
+}
+
+// earlier is the shorter of two waits, of which zero means none.
+func earlier(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}

@@ -1,0 +1,128 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudspace
+
+import (
+	"fmt"
+	"strings"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/step"
+)
+
+// verdict is what a HelmRelease's status amounts to.
+type verdict struct {
+	state releaseState
+	// detail is Flux's own message, where there is one.
+	detail string
+}
+
+type releaseState string
+
+const (
+	releaseReady       releaseState = "Ready"
+	releaseInstalling  releaseState = "Installing"
+	releaseFailing     releaseState = "Failing"
+	releaseChartFailed releaseState = "ChartFailed"
+	releaseSuspended   releaseState = "Suspended"
+	releaseDeleting    releaseState = "Deleting"
+)
+
+// judge says how far Flux is with the release as it is specified now. It trusts nothing that speaks of an earlier spec:
+// Flux moves status.observedGeneration only when an action has ended, so a missing or old status means "installing", never
+// "failed". Ready counts when the newest release in the history has the wanted chart version and is deployed.
+func judge(release *helmv2.HelmRelease, chart *sourcev1.HelmChart, wantVersion string) verdict {
+	ready := current(release, meta.ReadyCondition)
+	switch {
+	case !release.DeletionTimestamp.IsZero():
+		return verdict{state: releaseDeleting}
+	case release.Spec.Suspend:
+		return verdict{state: releaseSuspended}
+	case chartBroken(chart):
+		return verdict{state: releaseChartFailed, detail: apimeta.FindStatusCondition(chart.Status.Conditions, meta.ReadyCondition).Message}
+	case isTrue(current(release, meta.StalledCondition)):
+		return verdict{state: releaseFailing, detail: current(release, meta.StalledCondition).Message}
+	case isTrue(ready) && installed(release, wantVersion):
+		return verdict{state: releaseReady}
+	case failedAction(ready):
+		return verdict{state: releaseFailing, detail: ready.Message}
+	default:
+		return verdict{state: releaseInstalling}
+	}
+}
+
+// asError is the outcome of the step that waits for a release; part names it for people.
+func (v verdict) asError(role string) error {
+	part := map[string]string{roleControlPlane: "the control plane", roleFlux: "Flux", roleAdvisor: "the App Advisor"}[role]
+	switch v.state {
+	case releaseReady:
+		return nil
+	case releaseFailing:
+		return step.Wait(v1alpha1.ReasonInstallFailed, fmt.Sprintf("installing %s failed and is tried again: %s", part, v.detail))
+	case releaseChartFailed:
+		return step.Wait(v1alpha1.ReasonChartNotReady, fmt.Sprintf("the chart of %s cannot be fetched: %s", part, v.detail))
+	case releaseSuspended:
+		return step.Wait(v1alpha1.ReasonInstalling, fmt.Sprintf("the release of %s is suspended", part))
+	case releaseDeleting:
+		return step.Wait(v1alpha1.ReasonTerminating, fmt.Sprintf("an earlier release of %s is still being deleted", part))
+	default:
+		return step.Wait(v1alpha1.ReasonInstalling, fmt.Sprintf("installing %s", part))
+	}
+}
+
+// installed tells whether Flux is done with this generation and what runs is the wanted version.
+func installed(release *helmv2.HelmRelease, wantVersion string) bool {
+	if release.Status.ObservedGeneration != release.Generation || isTrue(current(release, meta.ReconcilingCondition)) {
+		return false
+	}
+	latest := release.Status.History.Latest()
+	return latest != nil && latest.Status == "deployed" && withoutBuild(latest.ChartVersion) == withoutBuild(wantVersion)
+}
+
+// failedAction tells whether the last Helm action of this generation failed. Flux also says Ready False while it waits for
+// the chart: that is no failure.
+func failedAction(ready *metav1.Condition) bool {
+	if ready == nil || ready.Status != metav1.ConditionFalse {
+		return false
+	}
+	switch ready.Reason {
+	case helmv2.InstallFailedReason, helmv2.UpgradeFailedReason, helmv2.RollbackFailedReason, helmv2.UninstallFailedReason,
+		helmv2.ArtifactFailedReason, "RESTClientError", "ValuesError", "FactoryError", "StateError", "AccessDenied", "RetriesExceeded":
+		return true
+	default:
+		return false
+	}
+}
+
+// chartBroken tells whether Flux says of this generation of the chart that it cannot be fetched.
+func chartBroken(chart *sourcev1.HelmChart) bool {
+	if chart == nil {
+		return false
+	}
+	ready := apimeta.FindStatusCondition(chart.Status.Conditions, meta.ReadyCondition)
+	return ready != nil && ready.Status == metav1.ConditionFalse && ready.ObservedGeneration == chart.Generation && chart.Status.Artifact == nil
+}
+
+// current gives a condition only when it speaks of the generation as it is now.
+func current(release *helmv2.HelmRelease, kind string) *metav1.Condition {
+	c := apimeta.FindStatusCondition(release.Status.Conditions, kind)
+	if c == nil || c.ObservedGeneration != release.Generation {
+		return nil
+	}
+	return c
+}
+
+func isTrue(c *metav1.Condition) bool { return c != nil && c.Status == metav1.ConditionTrue }
+
+// withoutBuild drops the build metadata that Flux adds to the version of a chart from some sources.
+func withoutBuild(version string) string {
+	version, _, _ = strings.Cut(version, "+")
+	return version
+}

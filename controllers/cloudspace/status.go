@@ -1,0 +1,90 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudspace
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/conditions"
+	"github.com/tantilium/cloud-runner/internal/step"
+)
+
+// newStatus sums up a pass. Of the earlier status it keeps the times of conditions and phases, what was observed of parts
+// that this pass did not reach, and whether the CloudSpace was active once.
+func newStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.CloudSpaceStatus {
+	previous, o := s.object.Status, s.observed
+	status := *previous.DeepCopy()
+	wasActive := entered(previous.Timeline, v1alpha1.CloudSpaceActive)
+	status.ObservedGeneration = s.object.Generation
+	status.Conditions = conditions.Next(conditions.Pass{
+		Previous: previous.Conditions, Generation: s.object.Generation, Outcomes: outcomes, WasReady: wasActive, Now: now,
+	})
+	if s.tenantID != "" {
+		status.HostName, status.HostNamespace = s.names.HostName(), s.names.HostNamespace()
+	}
+	if o.running.Kubernetes != "" {
+		status.Versions.Kubernetes, status.Versions.VCluster = o.running.Kubernetes, o.running.VCluster
+	}
+	if o.running.Flux != "" {
+		status.Versions.Flux = o.running.Flux
+	}
+	if o.credentials != nil {
+		expires := metav1.NewTime(o.credentials.expires)
+		status.Endpoint = s.names.Endpoint()
+		status.Kubeconfig = v1alpha1.KubeconfigStatus{Secret: s.names.KubeconfigSecret(), Expires: &expires}
+	}
+	status.Phase = phase(status.Conditions, wasActive)
+	status.Timeline = conditions.Enter(previous.Timeline, string(status.Phase), now)
+	return status
+}
+
+// phase is a one-word view of the conditions; wasActive keeps the first Active.
+func phase(c []metav1.Condition, wasActive bool) v1alpha1.CloudSpacePhase {
+	isTrue := func(kind string) bool { return meta.IsStatusConditionTrue(c, kind) }
+	switch {
+	case wasActive, isTrue(v1alpha1.ConditionReady):
+		return v1alpha1.CloudSpaceActive
+	case isTrue(v1alpha1.ConditionStalled):
+		return v1alpha1.CloudSpaceFailed
+	case isTrue(v1alpha1.ConditionKubeconfigReady):
+		return v1alpha1.CloudSpaceInstallingFlux
+	case isTrue(v1alpha1.ConditionQuotaReserved):
+		return v1alpha1.CloudSpaceProvisioning
+	default:
+		return v1alpha1.CloudSpacePending
+	}
+}
+
+// deletingStatus sums up a pass of taking down.
+func deletingStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.CloudSpaceStatus {
+	status := *s.object.Status.DeepCopy()
+	status.ObservedGeneration = s.object.Generation
+	status.Conditions = conditions.Deleting(conditions.Pass{
+		Previous: status.Conditions, Generation: s.object.Generation, Outcomes: outcomes, Now: now,
+	})
+	status.Deletion = nil
+	for _, o := range outcomes {
+		report := v1alpha1.DeletionStep{Step: o.Proves, Done: o.Attempted && o.Err == nil}
+		if o.Err != nil {
+			_, report.Message = step.Explain(o.Err, v1alpha1.ReasonReconcileError)
+		}
+		status.Deletion = append(status.Deletion, report)
+	}
+	status.Phase = v1alpha1.CloudSpaceDeleting
+	status.Timeline = conditions.Enter(status.Timeline, string(status.Phase), now)
+	return status
+}
+
+func entered(timeline []v1alpha1.PhaseTransition, phase v1alpha1.CloudSpacePhase) bool {
+	for _, t := range timeline {
+		if t.Phase == string(phase) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,221 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudspace
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/apply"
+	"github.com/tantilium/cloud-runner/internal/step"
+)
+
+// insideRetry is how often Flux inside a CloudSpace is asked while it is not ready: nothing inside is watched.
+const insideRetry = 2 * time.Second
+
+// steps is the whole way up, in order.
+func (r *Reconciler) steps() []step.Step[*scope] {
+	deadlines := r.Platform.Deadlines
+	return []step.Step[*scope]{
+		{Proves: v1alpha1.ConditionQuotaReserved, Do: r.reserveQuota},
+		{Proves: v1alpha1.ConditionNamespaceReady, Do: r.ensureNamespace, Deadline: deadlines.Namespace.Duration},
+		{Proves: v1alpha1.ConditionPoliciesApplied, Do: r.ensurePolicies, Deadline: deadlines.Namespace.Duration},
+		{Proves: v1alpha1.ConditionControlPlaneReady, Do: r.ensureControlPlane, Deadline: deadlines.ControlPlane.Duration},
+		{Proves: v1alpha1.ConditionKubeconfigReady, Do: r.ensureKubeconfig, Deadline: deadlines.Kubeconfig.Duration},
+		{Proves: v1alpha1.ConditionFluxReady, Do: r.ensureFlux, Deadline: deadlines.Flux.Duration},
+		{Proves: v1alpha1.ConditionAdvisorReady, Do: r.ensureAdvisor, Deadline: deadlines.Flux.Duration, Optional: true},
+	}
+}
+
+// reserveQuota grants what a CloudSpace of an existing Tenant asks for. The Tenant is the one whose namespace the CloudSpace
+// is in: the namespace must carry the tenant's label, which is reserved to administrators, not only the name.
+func (r *Reconciler) reserveQuota(_ context.Context, s *scope) error {
+	if s.tenantID == "" {
+		return step.Terminal(v1alpha1.ReasonTenantNotFound, "a CloudSpace must be in the namespace of a Tenant, tenant-<id>")
+	}
+	o := s.observed
+	if o.tenant == nil || !o.tenant.DeletionTimestamp.IsZero() {
+		return step.Wait(v1alpha1.ReasonTenantNotFound, fmt.Sprintf("waiting for Tenant %s", s.tenantID))
+	}
+	if o.tenantNamespace == nil || o.tenantNamespace.Labels[v1alpha1.LabelTenant] != s.tenantID {
+		return step.Wait(v1alpha1.ReasonTenantNotFound, fmt.Sprintf("waiting for namespace %s to become that of Tenant %s", s.object.Namespace, s.tenantID))
+	}
+	return nil
+}
+
+func (r *Reconciler) ensureNamespace(ctx context.Context, s *scope) (err error) {
+	o := &s.observed
+	if o.namespace, err = apply.Ensure(ctx, r.Applier, s.owner, o.namespace, desiredNamespace(s)); err != nil {
+		return err
+	}
+	o.access, err = apply.Ensure(ctx, r.Applier, s.owner, o.access, desiredAccess(s))
+	return err
+}
+
+// ensurePolicies does not go on before Kubernetes enforces the quota: what is created earlier is not counted.
+func (r *Reconciler) ensurePolicies(ctx context.Context, s *scope) (err error) {
+	o := &s.observed
+	if o.limits, err = apply.Ensure(ctx, r.Applier, s.owner, o.limits, desiredLimits(s)); err != nil {
+		return err
+	}
+	if o.quota, err = apply.Ensure(ctx, r.Applier, s.owner, o.quota, desiredQuota(s, r.Platform.LimitFactors)); err != nil {
+		return err
+	}
+	if !equality.Semantic.DeepEqual(o.quota.Spec.Hard, o.quota.Status.Hard) {
+		return step.Wait(v1alpha1.ReasonWaitingForQuota, "waiting for the quota of the host namespace to be enforced")
+	}
+	return nil
+}
+
+func (r *Reconciler) ensureControlPlane(ctx context.Context, s *scope) (err error) {
+	version, size, err := r.offered(s.object.Spec)
+	if err != nil {
+		return err
+	}
+	if err := r.ensureChart(ctx, s, roleControlPlane); err != nil {
+		return err
+	}
+	values := desiredValues(s.names, s.object.Spec.ControlPlane.Etcd, version, size, r.Platform)
+	desired, err := desiredControlPlane(s, r.Platform, values)
+	if err != nil {
+		return err
+	}
+	o := &s.observed
+	if o.controlPlane, err = r.ensureRelease(ctx, s, roleControlPlane, o.controlPlane, desired); err != nil {
+		return err
+	}
+	o.running.Kubernetes, o.running.VCluster = version.Version, r.Platform.Charts.VCluster.Version
+	return nil
+}
+
+// offered finds the version and size that the CloudSpace asks for among those of the platform.
+func (r *Reconciler) offered(spec v1alpha1.CloudSpaceSpec) (version configv1alpha1.KubernetesVersion, size configv1alpha1.Size, err error) {
+	version, ok := r.version(spec.KubernetesVersion)
+	if !ok {
+		return version, size, step.Terminal(v1alpha1.ReasonUnsupportedVersion, fmt.Sprintf("Kubernetes %s is not offered; offered are %s",
+			spec.KubernetesVersion, r.offeredVersions()))
+	}
+	size, ok = r.Platform.Sizes[string(spec.ControlPlane.Size)]
+	if !ok {
+		return version, size, step.Terminal(v1alpha1.ReasonUnsupportedSize, fmt.Sprintf("control-plane size %s is not offered", spec.ControlPlane.Size))
+	}
+	return version, size, nil
+}
+
+// ensureKubeconfig copies the vCluster's kubeconfig. It is made anew from its parts, because everybody who can write in
+// the host namespace could have written it.
+func (r *Reconciler) ensureKubeconfig(ctx context.Context, s *scope) (err error) {
+	source := r.Kubeconfigs.Follow(s.key(), s.names)
+	if source == nil {
+		return step.Wait(v1alpha1.ReasonWaitingForKubeconfig, "waiting for the control plane to write its kubeconfig")
+	}
+	o := &s.observed
+	if o.credentials, err = rebuildKubeconfig(source.Data[kubeconfigSourceKey], s.names); err != nil {
+		return step.Terminal(v1alpha1.ReasonKubeconfigInvalid, fmt.Sprintf("the control plane's kubeconfig is not used: %v", err))
+	}
+	o.kubeconfig, err = apply.Ensure(ctx, r.Applier, s.owner, o.kubeconfig, desiredKubeconfig(s))
+	return err
+}
+
+// ensureFlux proves Flux by what runs inside, not by the release alone. Once proven, it is asked again only when the release
+// or the kubeconfig changed.
+func (r *Reconciler) ensureFlux(ctx context.Context, s *scope) (err error) {
+	if err := r.ensureChart(ctx, s, roleFlux); err != nil {
+		return err
+	}
+	desired, err := desiredInner(s, r.Platform, roleFlux, &r.Platform.Charts.Flux)
+	if err != nil {
+		return err
+	}
+	o := &s.observed
+	if o.flux, err = r.ensureRelease(ctx, s, roleFlux, o.flux, desired); err != nil {
+		return err
+	}
+	o.running.Flux = r.Platform.Charts.Flux.Version
+	return r.proveFlux(ctx, s)
+}
+
+// proveFlux asks the CloudSpace, unless it was found to run Flux with just this release and kubeconfig.
+func (r *Reconciler) proveFlux(ctx context.Context, s *scope) error {
+	o := s.observed
+	proof := fluxProof(o.flux, o.credentials)
+	if r.fluxProven.holds(s.object.UID, proof) {
+		return nil
+	}
+	missing, err := r.Flux.Missing(ctx, o.credentials.text)
+	if err != nil {
+		return fmt.Errorf("asking the CloudSpace about Flux: %w", err)
+	}
+	if missing != "" {
+		return step.WaitFor(insideRetry, v1alpha1.ReasonWaitingForFlux, "waiting for "+missing)
+	}
+	r.fluxProven.keep(s.object.UID, proof)
+	return nil
+}
+
+func (r *Reconciler) ensureAdvisor(ctx context.Context, s *scope) error {
+	chart := r.Platform.Charts.Advisor
+	if chart == nil {
+		return nil
+	}
+	if err := r.ensureChart(ctx, s, roleAdvisor); err != nil {
+		return err
+	}
+	desired, err := desiredInner(s, r.Platform, roleAdvisor, chart)
+	if err != nil {
+		return err
+	}
+	s.observed.advisor, err = r.ensureRelease(ctx, s, roleAdvisor, s.observed.advisor, desired)
+	return err
+}
+
+// ensureChart makes the repository and the chart that all CloudSpaces share.
+func (r *Reconciler) ensureChart(ctx context.Context, s *scope, role string) (err error) {
+	source, chart := s.observed.charts[role], r.charts()[role]
+	if source.repository, err = apply.Ensure(ctx, r.Applier, apply.Platform, source.repository, desiredRepository(role, chart, r.Platform)); err != nil {
+		return err
+	}
+	source.chart, err = apply.Ensure(ctx, r.Applier, apply.Platform, source.chart, desiredChart(role, chart))
+	s.observed.charts[role] = source
+	return err
+}
+
+// ensureRelease makes a HelmRelease what it should be and waits until Flux has installed just that.
+func (r *Reconciler) ensureRelease(ctx context.Context, s *scope, role string, cached, desired *helmv2.HelmRelease) (*helmv2.HelmRelease, error) {
+	release, err := apply.Ensure(ctx, r.Applier, s.owner, cached, desired)
+	if err != nil {
+		return release, err
+	}
+	return release, judge(release, s.observed.charts[role].chart, r.charts()[role].Version).asError(role)
+}
+
+// version finds the offered Kubernetes version; an empty one means the default.
+func (r *Reconciler) version(asked string) (configv1alpha1.KubernetesVersion, bool) {
+	for _, offered := range r.Platform.Kubernetes {
+		if asked == "" || offered.Version == asked {
+			return offered, true
+		}
+	}
+	return configv1alpha1.KubernetesVersion{}, false
+}
+
+func (r *Reconciler) offeredVersions() string {
+	var versions []string
+	for _, offered := range r.Platform.Kubernetes {
+		versions = append(versions, offered.Version)
+	}
+	return strings.Join(versions, ", ")
+}
+
+func (s *scope) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: s.object.Namespace, Name: s.object.Name}
+}

@@ -1,0 +1,132 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudspace
+
+import (
+	"context"
+	"time"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/apply"
+	"github.com/tantilium/cloud-runner/internal/names"
+	"github.com/tantilium/cloud-runner/internal/step"
+)
+
+// teardownRetry is how often a part that is being deleted is looked at, should its watch not tell.
+const teardownRetry = 5 * time.Second
+
+// teardown is the whole way down, in order. Each step reads live what it takes down: a cache may not have seen yet what the
+// last pass on the way up made.
+func (r *Reconciler) teardown() []step.Step[*scope] {
+	return []step.Step[*scope]{
+		{Proves: "ReleaseInner", Do: r.releaseInner},
+		{Proves: "ReleaseControlPlane", Do: r.releaseControlPlane},
+		{Proves: "RemoveKubeconfig", Do: r.removeKubeconfig},
+		{Proves: "RemoveNamespace", Do: r.removeNamespace},
+	}
+}
+
+// takeDown makes one pass of the way down, and lets the CloudSpace go when nothing is left.
+func (r *Reconciler) takeDown(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if !controllerutil.ContainsFinalizer(s.object, v1alpha1.FinalizerCloudSpace) {
+		return ctrl.Result{}, nil
+	}
+	outcomes := step.Run(ctx, s, r.teardown())
+	err := step.FirstError(outcomes)
+	recordError(err)
+	if err == nil {
+		r.fluxProven.forget(s.object.UID)
+		return step.Result(apply.RemoveFinalizer(ctx, r.Client, s.object, v1alpha1.FinalizerCloudSpace), r.slowRetry())
+	}
+	if step.Class(err) != "Stale" {
+		now := r.Clock.Now()
+		if err := r.writeStatus(ctx, s.object, deletingStatus(s, outcomes, now), now); err != nil {
+			return step.Result(err, r.slowRetry())
+		}
+	}
+	return step.Result(err, r.slowRetry())
+}
+
+// releaseInner uninstalls what is installed inside, so that what it made elsewhere can go; for as long as the deadline
+// allows. After it, or when the CloudSpace cannot be reached, the releases are let go as they are: all they run in goes next.
+func (r *Reconciler) releaseInner(ctx context.Context, s *scope) error {
+	if s.tenantID == "" {
+		return nil
+	}
+	for _, name := range []string{s.names.AdvisorRelease(), s.names.FluxRelease()} {
+		release := helmRelease(name)
+		gone, err := r.Delete(ctx, s.owner, release)
+		if err != nil {
+			return err
+		}
+		if gone {
+			continue
+		}
+		if r.innerOverdue(s) {
+			if err := r.suspend(ctx, release); err != nil {
+				return err
+			}
+		}
+		return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, "waiting for release "+name)
+	}
+	return nil
+}
+
+func (r *Reconciler) innerOverdue(s *scope) bool {
+	return r.Clock.Now().After(s.object.DeletionTimestamp.Add(r.Platform.Deadlines.InnerRelease.Duration))
+}
+
+// suspend makes Flux drop its finalizer without uninstalling.
+func (r *Reconciler) suspend(ctx context.Context, release *helmv2.HelmRelease) error {
+	if release.Spec.Suspend {
+		return nil
+	}
+	before := release.DeepCopy()
+	release.Spec.Suspend = true
+	return client.IgnoreNotFound(r.Client.Patch(ctx, release, client.MergeFrom(before)))
+}
+
+func (r *Reconciler) releaseControlPlane(ctx context.Context, s *scope) error {
+	if s.tenantID == "" {
+		return nil
+	}
+	gone, err := r.Delete(ctx, s.owner, helmRelease(s.names.ControlPlaneRelease()))
+	if err != nil || gone {
+		return err
+	}
+	return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, "waiting for the control plane")
+}
+
+func (r *Reconciler) removeKubeconfig(ctx context.Context, s *scope) error {
+	if s.tenantID == "" {
+		return nil
+	}
+	r.Kubeconfigs.Forget(s.key())
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s.names.KubeconfigSecret(), Namespace: names.SystemNamespace}}
+	_, err := r.Delete(ctx, s.owner, secret)
+	return err
+}
+
+// removeNamespace takes the host namespace down and with it the volumes and the workloads.
+func (r *Reconciler) removeNamespace(ctx context.Context, s *scope) error {
+	if s.tenantID == "" {
+		return nil
+	}
+	gone, err := r.Delete(ctx, s.owner, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.names.HostNamespace()}})
+	if err != nil || gone {
+		return err
+	}
+	return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, "waiting for the host namespace")
+}
+
+func helmRelease(name string) *helmv2.HelmRelease {
+	return &helmv2.HelmRelease{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: names.SystemNamespace}}
+}

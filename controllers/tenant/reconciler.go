@@ -1,0 +1,83 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tenant
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/apply"
+	"github.com/tantilium/cloud-runner/internal/step"
+)
+
+// Reconciler drives Tenants toward their spec.
+type Reconciler struct {
+	apply.Applier
+	Platform *configv1alpha1.PlatformConfig
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+}
+
+// scope is one pass over one Tenant.
+type scope struct {
+	object   *v1alpha1.Tenant
+	owner    apply.Owner
+	observed observed
+}
+
+// Reconcile makes one pass: observe, run the steps, sum up.
+func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.Tenant) (ctrl.Result, error) {
+	s := &scope{object: object, owner: apply.Owner{Tenant: object.Name, UID: object.UID}}
+	if !object.DeletionTimestamp.IsZero() {
+		return r.takeDown(ctx, s)
+	}
+	if err := apply.AddFinalizer(ctx, r.Client, object, v1alpha1.FinalizerTenant); err != nil {
+		return step.Result(err, r.slowRetry())
+	}
+	if err := r.observe(ctx, s); err != nil {
+		return step.Result(err, r.slowRetry())
+	}
+	outcomes := step.Run(ctx, s, r.steps())
+	return r.finish(ctx, s, outcomes, newStatus)
+}
+
+// finish writes the status if the pass changed it and says when to come back.
+func (r *Reconciler) finish(ctx context.Context, s *scope, outcomes []step.Outcome, summed summary) (ctrl.Result, error) {
+	err := step.FirstError(outcomes)
+	recordError(err)
+	if step.Class(err) == "Stale" {
+		return step.Result(err, r.slowRetry())
+	}
+	if err := r.writeStatus(ctx, s.object, summed(s, outcomes, r.Clock.Now())); err != nil {
+		return step.Result(err, r.slowRetry())
+	}
+	return step.Result(err, r.slowRetry())
+}
+
+// summary makes a status of a pass.
+type summary func(*scope, []step.Outcome, time.Time) v1alpha1.TenantStatus
+
+// writeStatus writes the status if it changed, and tells people of what is new in it.
+func (r *Reconciler) writeStatus(ctx context.Context, object *v1alpha1.Tenant, status v1alpha1.TenantStatus) error {
+	if equality.Semantic.DeepEqual(object.Status, status) {
+		return nil
+	}
+	before := object.DeepCopy()
+	object.Status = status
+	if err := apply.PatchStatus(ctx, r.Client, before, object); err != nil {
+		return err
+	}
+	r.announce(object, before.Status)
+	return nil
+}
+
+// slowRetry is when something that only an outside change can mend is looked at again.
+func (r *Reconciler) slowRetry() time.Duration { return r.Platform.Backoff.Max.Duration }

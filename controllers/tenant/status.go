@@ -1,0 +1,90 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tenant
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/conditions"
+	"github.com/tantilium/cloud-runner/internal/names"
+	"github.com/tantilium/cloud-runner/internal/step"
+)
+
+// newStatus sums up a pass. Of the earlier status it keeps the times of conditions and phases, and whether the Tenant was
+// ready once.
+func newStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.TenantStatus {
+	previous, o := s.object.Status, s.observed
+	status := *previous.DeepCopy()
+	wasReady := entered(previous.Timeline, v1alpha1.TenantReady)
+	status.ObservedGeneration = s.object.Generation
+	status.Conditions = conditions.Next(conditions.Pass{
+		Previous: previous.Conditions, Generation: s.object.Generation, Outcomes: outcomes, WasReady: wasReady, Now: now,
+	})
+	if o.namespace != nil {
+		status.Namespace, status.NamespaceUID = o.namespace.Name, string(o.namespace.UID)
+	}
+	if o.kubeconfig != nil {
+		status.KubeconfigSecret = names.TenantKubeconfigSecret(s.object.Name)
+	}
+	status.CloudSpaces = count(o.cloudSpaces)
+	status.Phase = phase(status, o.cloudSpace, wasReady)
+	status.Timeline = conditions.Enter(previous.Timeline, string(status.Phase), now)
+	return status
+}
+
+// deletingStatus sums up a pass of taking down.
+func deletingStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.TenantStatus {
+	status := *s.object.Status.DeepCopy()
+	status.ObservedGeneration = s.object.Generation
+	status.Conditions = conditions.Deleting(conditions.Pass{
+		Previous: status.Conditions, Generation: s.object.Generation, Outcomes: outcomes, Now: now,
+	})
+	status.CloudSpaces = count(s.observed.cloudSpaces)
+	status.Phase = v1alpha1.TenantDeleting
+	status.Timeline = conditions.Enter(status.Timeline, string(status.Phase), now)
+	return status
+}
+
+// phase follows the default CloudSpace. Ready also needs the Tenant's own steps, and the first Ready is kept.
+func phase(status v1alpha1.TenantStatus, cloudSpace *v1alpha1.CloudSpace, wasReady bool) v1alpha1.TenantPhase {
+	switch {
+	case wasReady, meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady):
+		return v1alpha1.TenantReady
+	case meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled):
+		return v1alpha1.TenantFailed
+	case cloudSpace == nil:
+		return v1alpha1.TenantPending
+	}
+	switch cloudSpace.Status.Phase {
+	case v1alpha1.CloudSpaceActive, v1alpha1.CloudSpaceInstallingFlux:
+		return v1alpha1.TenantInstallingFlux
+	case v1alpha1.CloudSpaceProvisioning, v1alpha1.CloudSpaceFailed:
+		return v1alpha1.TenantProvisioning
+	default:
+		return v1alpha1.TenantPending
+	}
+}
+
+func count(cloudSpaces []v1alpha1.CloudSpace) v1alpha1.CloudSpaceCounts {
+	var counts v1alpha1.CloudSpaceCounts
+	for i := range cloudSpaces {
+		counts.Total++
+		if cloudSpaces[i].Status.Phase == v1alpha1.CloudSpaceActive {
+			counts.Active++
+		}
+	}
+	return counts
+}
+
+func entered(timeline []v1alpha1.PhaseTransition, phase v1alpha1.TenantPhase) bool {
+	for _, t := range timeline {
+		if t.Phase == string(phase) {
+			return true
+		}
+	}
+	return false
+}

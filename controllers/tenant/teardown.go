@@ -1,0 +1,80 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tenant
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/apply"
+	"github.com/tantilium/cloud-runner/internal/names"
+	"github.com/tantilium/cloud-runner/internal/step"
+)
+
+// teardownRetry is how often a part that is being deleted is looked at, should its watch not tell.
+const teardownRetry = 5 * time.Second
+
+// teardown is the whole way down, in order.
+func (r *Reconciler) teardown() []step.Step[*scope] {
+	return []step.Step[*scope]{
+		{Proves: "RemoveCloudSpaces", Do: r.removeCloudSpaces},
+		{Proves: "RemoveKubeconfig", Do: r.removeKubeconfig},
+		{Proves: "RemoveNamespace", Do: r.removeNamespace},
+	}
+}
+
+// takeDown makes one pass of the way down, and lets the Tenant go when nothing is left.
+func (r *Reconciler) takeDown(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if !controllerutil.ContainsFinalizer(s.object, v1alpha1.FinalizerTenant) {
+		return ctrl.Result{}, nil
+	}
+	outcomes := step.Run(ctx, s, r.teardown())
+	if step.FirstError(outcomes) == nil {
+		return step.Result(apply.RemoveFinalizer(ctx, r.Client, s.object, v1alpha1.FinalizerTenant), r.slowRetry())
+	}
+	return r.finish(ctx, s, outcomes, deletingStatus)
+}
+
+// removeCloudSpaces deletes every CloudSpace in the tenant's namespace, and waits for each to be taken down.
+func (r *Reconciler) removeCloudSpaces(ctx context.Context, s *scope) error {
+	list := &v1alpha1.CloudSpaceList{}
+	if err := r.Live.List(ctx, list, client.InNamespace(names.TenantNamespace(s.object.Name))); err != nil {
+		return err
+	}
+	s.observed.cloudSpaces = list.Items
+	for i := range list.Items {
+		if !list.Items[i].DeletionTimestamp.IsZero() {
+			continue
+		}
+		if err := client.IgnoreNotFound(r.Client.Delete(ctx, &list.Items[i])); err != nil {
+			return err
+		}
+	}
+	if n := len(list.Items); n > 0 {
+		return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, fmt.Sprintf("waiting for %d CloudSpaces to be deleted, %s among them", n, list.Items[0].Name))
+	}
+	return nil
+}
+
+func (r *Reconciler) removeKubeconfig(ctx context.Context, s *scope) error {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: names.TenantKubeconfigSecret(s.object.Name), Namespace: names.SystemNamespace}}
+	_, err := r.Delete(ctx, s.owner, secret)
+	return err
+}
+
+func (r *Reconciler) removeNamespace(ctx context.Context, s *scope) error {
+	gone, err := r.Delete(ctx, s.owner, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names.TenantNamespace(s.object.Name)}})
+	if err != nil || gone {
+		return err
+	}
+	return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, "waiting for the tenant's namespace")
+}

@@ -1,0 +1,145 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package conditions turns the outcomes of a pass into the conditions of an object. It is pure: what is passed in decides
+// what comes out.
+package conditions
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/step"
+)
+
+// maxMessage is how long a condition's message may be: the API allows 32768 characters, a person reads fewer.
+const maxMessage = 1024
+
+// Pass is what one reconcile pass found out about an object.
+type Pass struct {
+	// Previous conditions: only their times, and the conditions of steps that were not reached, are carried over.
+	Previous []metav1.Condition
+	// Generation of the spec that the pass read.
+	Generation int64
+	Outcomes   []step.Outcome
+	// WasReady tells that the object was ready once: from then on it is degraded, never failed or being made.
+	WasReady bool
+	Now      time.Time
+}
+
+// Next gives the conditions after a pass: Ready first, then Reconciling or Stalled, then one per step in order.
+func Next(p Pass) []metav1.Condition {
+	next := make([]metav1.Condition, 0, len(p.Outcomes)+2)
+	for _, o := range p.Outcomes {
+		next = append(next, p.forStep(o))
+	}
+	return append(p.summary(next), next...)
+}
+
+// Deleting gives the conditions after a pass of taking an object down: Ready False, Reconciling, and the conditions of the
+// steps of the way up as they were last.
+func Deleting(p Pass) []metav1.Condition {
+	message := "deleting"
+	if err := step.FirstError(p.Outcomes); err != nil {
+		_, message = step.Explain(err, v1alpha1.ReasonReconcileError)
+	}
+	next := []metav1.Condition{
+		p.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeleting, message),
+		p.condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonDeleting, message),
+	}
+	for _, c := range p.Previous {
+		switch c.Type {
+		case v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled:
+		default:
+			next = append(next, c)
+		}
+	}
+	return next
+}
+
+// NextDeadline is how long it is until a step's deadline passes, or zero when none is pending.
+func NextDeadline(conditions []metav1.Condition, outcomes []step.Outcome, now time.Time) time.Duration {
+	for _, o := range outcomes {
+		if o.Err == nil || o.Deadline == 0 {
+			continue
+		}
+		if c := meta.FindStatusCondition(conditions, o.Proves); c != nil && c.Status == metav1.ConditionFalse {
+			return max(0, c.LastTransitionTime.Add(o.Deadline).Sub(now))
+		}
+	}
+	return 0
+}
+
+func (p Pass) forStep(o step.Outcome) metav1.Condition {
+	switch {
+	case !o.Attempted:
+		if previous := meta.FindStatusCondition(p.Previous, o.Proves); previous != nil {
+			return *previous
+		}
+		return p.condition(o.Proves, metav1.ConditionUnknown, v1alpha1.ReasonNotAttempted, "")
+	case o.Err != nil:
+		reason, message := step.Explain(o.Err, v1alpha1.ReasonReconcileError)
+		return p.condition(o.Proves, metav1.ConditionFalse, reason, message)
+	default:
+		return p.condition(o.Proves, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "")
+	}
+}
+
+func (p Pass) summary(steps []metav1.Condition) []metav1.Condition {
+	stopped, reason, message := p.stoppedAt(steps)
+	switch {
+	case stopped == nil:
+		return []metav1.Condition{p.condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonProvisioned, "")}
+	case p.stalled(stopped, steps):
+		return []metav1.Condition{
+			p.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, p.readyReason(reason), message),
+			p.condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, message),
+		}
+	default:
+		return []metav1.Condition{
+			p.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, p.readyReason(reason), message),
+			p.condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonProgressing, message),
+		}
+	}
+}
+
+// stoppedAt gives the step that keeps the object from being ready.
+func (p Pass) stoppedAt(steps []metav1.Condition) (o *step.Outcome, reason, message string) {
+	for i := range p.Outcomes {
+		if p.Outcomes[i].Err != nil && !p.Outcomes[i].Optional {
+			return &p.Outcomes[i], steps[i].Reason, steps[i].Message
+		}
+	}
+	return nil, "", ""
+}
+
+func (p Pass) stalled(o *step.Outcome, steps []metav1.Condition) bool {
+	if step.Class(o.Err) == "Terminal" {
+		return true
+	}
+	return o.Deadline > 0 && NextDeadline(steps, []step.Outcome{*o}, p.Now) == 0
+}
+
+func (p Pass) readyReason(reason string) string {
+	if p.WasReady {
+		return v1alpha1.ReasonDegraded
+	}
+	return reason
+}
+
+func (p Pass) condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	since := metav1.NewTime(p.Now)
+	if previous := meta.FindStatusCondition(p.Previous, kind); previous != nil && previous.Status == status {
+		since = previous.LastTransitionTime
+	}
+	if len(message) > maxMessage {
+		message = message[:maxMessage-3] + "..."
+	}
+	return metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: p.Generation, LastTransitionTime: since,
+	}
+}

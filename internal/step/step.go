@@ -1,0 +1,156 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package step runs the ordered steps of a reconcile pass and gives the error of a step its meaning, in one place:
+//
+//	nil              the step is proven; the next one runs
+//	Wait(...)        normal, not yet: a watch or a timer brings the next pass
+//	Terminal(...)    cannot succeed until something outside changes
+//	a conflict       our view was stale: nothing is concluded, the next pass reads again
+//	any other error  transient: tried again with exponential backoff
+package step
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// StaleRetry is how soon a pass that met a stale view is repeated.
+const StaleRetry = 100 * time.Millisecond
+
+// ErrStale says that the cache has not caught up with what stands on the API server.
+var ErrStale = errors.New("the cache is behind the API server")
+
+// Step is one small, idempotent piece of work on a scope S. Its outcome is one condition.
+type Step[S any] struct {
+	// Proves is the condition type.
+	Proves string
+	// Do does the work, or returns the error that says why it is not done.
+	Do func(context.Context, S) error
+	// Deadline after which a step that is not proven counts as failed; zero means never. It is counted from the time the
+	// condition became False.
+	Deadline time.Duration
+	// Optional steps do not count for Ready.
+	Optional bool
+}
+
+// Outcome is what became of one step in a pass.
+type Outcome struct {
+	Proves    string
+	Attempted bool
+	Err       error
+	Deadline  time.Duration
+	Optional  bool
+}
+
+// Run runs the steps in order and stops at the first that is not proven. There is an outcome for every step.
+func Run[S any](ctx context.Context, scope S, steps []Step[S]) []Outcome {
+	outcomes := make([]Outcome, 0, len(steps))
+	stopped := false
+	for _, s := range steps {
+		outcome := Outcome{Proves: s.Proves, Deadline: s.Deadline, Optional: s.Optional}
+		if !stopped {
+			outcome.Attempted = true
+			outcome.Err = s.Do(ctx, scope)
+			stopped = outcome.Err != nil
+		}
+		outcomes = append(outcomes, outcome)
+	}
+	return outcomes
+}
+
+// FirstError is the error that stopped the steps, or nil.
+func FirstError(outcomes []Outcome) error {
+	for _, o := range outcomes {
+		if o.Err != nil {
+			return o.Err
+		}
+	}
+	return nil
+}
+
+// WaitError says that something is on its way.
+type WaitError struct {
+	Reason, Message string
+	// After is when to look again; zero means that a watch will tell.
+	After time.Duration
+}
+
+// Error is the message.
+func (e *WaitError) Error() string { return e.Message }
+
+// Wait says that something is on its way and a watch will tell when it comes.
+func Wait(reason, message string) error { return &WaitError{Reason: reason, Message: message} }
+
+// WaitFor says that something is on its way and must be looked at again after a while.
+func WaitFor(after time.Duration, reason, message string) error {
+	return &WaitError{Reason: reason, Message: message, After: after}
+}
+
+// TerminalError says that a step cannot succeed until something outside of it changes.
+type TerminalError struct{ Reason, Message string }
+
+// Error is the message.
+func (e *TerminalError) Error() string { return e.Message }
+
+// Terminal says that a step cannot succeed until something outside of it changes.
+func Terminal(reason, message string) error { return &TerminalError{Reason: reason, Message: message} }
+
+// Class names the meaning of an error: Wait, Terminal, Stale or Transient; empty for nil.
+func Class(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case asWait(err) != nil:
+		return "Wait"
+	case asTerminal(err) != nil:
+		return "Terminal"
+	case errors.Is(err, ErrStale), apierrors.IsConflict(err):
+		return "Stale"
+	default:
+		return "Transient"
+	}
+}
+
+// Explain gives the reason and message that a condition shows for an error. The reason is fallback for an error that has
+// none of its own.
+func Explain(err error, fallback string) (reason, message string) {
+	if wait := asWait(err); wait != nil {
+		return wait.Reason, wait.Message
+	}
+	if terminal := asTerminal(err); terminal != nil {
+		return terminal.Reason, terminal.Message
+	}
+	return fallback, err.Error()
+}
+
+// Result tells controller-runtime what to do after a pass. A terminal error is looked at again after slowRetry, since not
+// everything that can mend it is watched.
+func Result(err error, slowRetry time.Duration) (reconcile.Result, error) {
+	switch Class(err) {
+	case "":
+		return reconcile.Result{}, nil
+	case "Wait":
+		return reconcile.Result{RequeueAfter: asWait(err).After}, nil
+	case "Terminal":
+		return reconcile.Result{RequeueAfter: slowRetry}, nil
+	case "Stale":
+		return reconcile.Result{RequeueAfter: StaleRetry}, nil
+	default:
+		return reconcile.Result{}, err
+	}
+}
+
+func asWait(err error) *WaitError {
+	wait, _ := errors.AsType[*WaitError](err)
+	return wait
+}
+
+func asTerminal(err error) *TerminalError {
+	terminal, _ := errors.AsType[*TerminalError](err)
+	return terminal
+}
