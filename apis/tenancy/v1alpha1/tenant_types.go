@@ -46,7 +46,7 @@ const (
 
 // Member is a user, a group or a ServiceAccount with a role in a tenant.
 //
-// +kubebuilder:validation:XValidation:rule="(self.kind == 'ServiceAccount') == (has(self.__namespace__) && self.__namespace__ != ”)",message="a ServiceAccount needs a namespace; a User or Group has none"
+// +kubebuilder:validation:XValidation:rule="(self.kind == 'ServiceAccount') == (has(self.__namespace__) && self.__namespace__.size() > 0)",message="a ServiceAccount needs a namespace; a User or Group has none"
 // +kubebuilder:validation:XValidation:rule="self.kind == 'ServiceAccount' || self.name.startsWith('kubeopera:')",message="the name of a User or Group must start with kubeopera:"
 // +kubebuilder:validation:XValidation:rule="self.kind != 'Group' || self.name.startsWith('kubeopera:tenant:')",message="only groups of a tenant, kubeopera:tenant:<id> or kubeopera:tenant:<id>:<group>, can be members"
 type Member struct {
