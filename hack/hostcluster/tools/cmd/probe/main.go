@@ -1,0 +1,106 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command probe is what test pods run: an HTTP server to be reached, and a client that reaches or resolves one. Debian's
+// static busybox cannot resolve names, so this takes its place.
+//
+//	probe serve [ADDRESS]   answers every request with the pod's host name (default :8080) until SIGTERM
+//	probe get URL           prints the body; exits 1 on no answer within 5 s or a status from 400 up
+//	probe resolve NAME      prints the addresses of NAME, one a line; exits 1 if there are none
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+const timeout = 5 * time.Second
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "probe:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	switch {
+	case len(args) == 1 && args[0] == "serve":
+		return serve(ctx, ":8080")
+	case len(args) == 2 && args[0] == "serve":
+		return serve(ctx, args[1])
+	case len(args) == 2 && args[0] == "get":
+		return get(ctx, args[1], out)
+	case len(args) == 2 && args[0] == "resolve":
+		return resolve(ctx, args[1], out)
+	}
+	return errors.New("usage: probe serve [ADDRESS] | get URL | resolve NAME")
+}
+
+func serve(ctx context.Context, address string) error {
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	server := &http.Server{
+		Addr:              address,
+		ReadHeaderTimeout: timeout,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintln(w, host)
+		}),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.ListenAndServe() }()
+	fmt.Println("serving on", address)
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return server.Close()
+	}
+}
+
+func get(ctx context.Context, url string, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(out, response.Body); err != nil {
+		return err
+	}
+	if response.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("%s answered %s", url, response.Status)
+	}
+	return nil
+}
+
+func resolve(ctx context.Context, name string, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupHost(ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, address := range addresses {
+		fmt.Fprintln(out, address)
+	}
+	return nil
+}
