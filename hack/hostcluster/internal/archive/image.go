@@ -6,6 +6,7 @@ package archive
 
 import (
 	"archive/tar"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"os"
@@ -13,7 +14,6 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/compression"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -58,10 +58,10 @@ func Write(image Image, path string) error {
 	return os.Rename(partial, path)
 }
 
-// build leaves the layer uncompressed: it is read once, on the machine that wrote it.
+// build does not compress the layer: it is read once, on the machine that wrote it.
 func build(image Image) (v1.Image, error) {
 	open := func() (io.ReadCloser, error) { return stream(image.Files), nil }
-	layer, err := tarball.LayerFromOpener(open, tarball.WithCompression(compression.None))
+	layer, err := tarball.LayerFromOpener(open, tarball.WithCompressionLevel(gzip.NoCompression))
 	if err != nil {
 		return nil, err
 	}

@@ -67,25 +67,42 @@ func (c *Cluster) helm(ctx context.Context, home string, args ...string) (string
 	return string(out), nil
 }
 
-// pushOwnChart pushes the vCluster chart, unless it is there.
+// pushOwnChart pushes the vCluster chart, unless it is there, as soon as the registry answers.
 func (c *Cluster) pushOwnChart(ctx context.Context) error {
+	var there bool
+	err := poll(ctx, func(ctx context.Context) (bool, error) {
+		if _, err := c.first(); err != nil {
+			return false, err
+		}
+		var err error
+		there, err = c.hasOwnChart(ctx)
+		return err == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the registry: %w", err)
+	}
+	if there {
+		return nil
+	}
+	return c.PushChart(ctx, c.cache.Chart())
+}
+
+// hasOwnChart asks the registry for the vCluster chart. It is an error if it does not answer.
+func (c *Cluster) hasOwnChart(ctx context.Context) (bool, error) {
 	address, err := c.address()
 	if err != nil {
-		return err
+		return false, err
 	}
 	version := strings.TrimPrefix(toolchain.VCluster, "v")
 	url := fmt.Sprintf("http://%s/v2/%s/vcluster/manifests/%s", address, chartRepository, version)
 	request, err := http.NewRequestWithContext(ctx, http.MethodHead, url, nil)
 	if err != nil {
-		return fmt.Errorf("ask the registry for the vCluster chart: %w", err)
+		return false, fmt.Errorf("ask the registry for the vCluster chart: %w", err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("ask the registry for the vCluster chart: %w", err)
+		return false, fmt.Errorf("ask the registry for the vCluster chart: %w", err)
 	}
 	response.Body.Close()
-	if response.StatusCode == http.StatusOK {
-		return nil
-	}
-	return c.PushChart(ctx, c.cache.Chart())
+	return response.StatusCode == http.StatusOK, nil
 }

@@ -185,20 +185,20 @@ func (c *Cluster) writeKubeconfig(ctx context.Context) error {
 
 // fill brings images and objects into the cluster while it starts.
 func (c *Cluster) fill(ctx context.Context, printer *progress.Printer) error {
-	group, ctx := errgroup.WithContext(ctx)
+	group, both := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return printer.Part(ctx, "images into containerd", c.daemonsDetail, c.importImages)
+		return printer.Part(both, "images into containerd", c.daemonsDetail, c.importImages)
 	})
 	group.Go(func() error {
-		if err := printer.Part(ctx, "control plane", c.daemonsDetail, c.awaitAPIServer); err != nil {
+		if err := printer.Part(both, "control plane", c.daemonsDetail, c.awaitAPIServer); err != nil {
 			return err
 		}
-		return printer.Part(ctx, "DNS, storage class and Flux applied", nil, c.applyManifests)
+		return printer.Part(both, "DNS, storage class and Flux applied", nil, c.applyManifests)
+	})
+	group.Go(func() error {
+		return printer.Part(both, "vCluster chart into the registry", nil, c.pushOwnChart)
 	})
 	if err := group.Wait(); err != nil {
-		return err
-	}
-	if err := printer.Part(ctx, "vCluster chart into the registry", nil, c.pushOwnChart); err != nil {
 		return err
 	}
 	return printer.Part(ctx, "node, network policies, DNS and Flux ready", c.missingDetail, c.awaitReady)

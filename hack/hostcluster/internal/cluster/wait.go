@@ -79,7 +79,15 @@ func (c *Cluster) missing(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return manifests.Missing(ctx, client, c.names.Node, started)
+	missing, err = manifests.Missing(ctx, client, c.names.Node, started)
+	if err != nil {
+		return nil, err
+	}
+	there, err := c.hasOwnChart(ctx)
+	if err == nil && !there {
+		missing = append(missing, "vCluster chart")
+	}
+	return missing, err
 }
 
 // missingDetail tells what a start still waits for.

@@ -19,7 +19,7 @@ import (
 const keyLength = 16
 
 // recipe is raised when the driver changes what it puts into the cache in a way that the key would not show.
-const recipe = 1
+const recipe = 2
 
 // cacheKey names all that the contents of the cache depend on: the Go release (such as "go1.26.8 linux/amd64"), the tools
 // module with its own mains, every part with its linker flags, and every image. Equal inputs give equal keys whatever the
