@@ -1,0 +1,70 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command tenant-controller provisions Tenants and CloudSpaces on a host cluster.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/tantilium/cloud-runner/internal/preflight"
+)
+
+func main() {
+	if err := command().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
+		fmt.Fprintln(os.Stderr, "tenant-controller:", err)
+		os.Exit(1)
+	}
+}
+
+func command() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "tenant-controller",
+		Short:         "Provisions Tenants and CloudSpaces on a host cluster",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(runCommand(), preflightCommand())
+	return root
+}
+
+func runCommand() *cobra.Command {
+	o := options{}
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the controllers until a signal comes",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func preflightCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "preflight",
+		Short: "Check whether a cluster can be a host cluster, and say what is missing",
+		Long: "Check whether the cluster of KUBECONFIG can be a host cluster: its version, Flux, a default StorageClass, and the\n" +
+			"rights of the caller to install there. Prints one line for each check; exits with 1 when something is missing.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return checkCluster(cmd.Context()) },
+	}
+}
+
+func checkCluster(ctx context.Context) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	return preflight.Run(ctx, client, os.Stdout)
+}

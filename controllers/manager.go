@@ -1,0 +1,130 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/controllers/cloudspace"
+	"github.com/tantilium/cloud-runner/controllers/tenant"
+	"github.com/tantilium/cloud-runner/internal/apply"
+	"github.com/tantilium/cloud-runner/internal/names"
+)
+
+// Scheme knows every kind that the controllers read or write.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	utilruntime.Must(helmv2.AddToScheme(scheme))
+	utilruntime.Must(sourcev1.AddToScheme(scheme))
+	return scheme
+}
+
+// CacheOptions bound what is held in memory, and what the operator needs rights to list: Secrets and releases of the system
+// namespace alone, and elsewhere only what carries our labels. An object of somebody else under a name of ours is then not
+// seen, and found when creating ours fails.
+func CacheOptions() cache.Options {
+	ours := labels.NewSelector().Add(exists(v1alpha1.LabelOwnerUID))
+	tenants := labels.NewSelector().Add(exists(v1alpha1.LabelTenant))
+	system := map[string]cache.Config{names.SystemNamespace: {}}
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Namespace{}:        {Label: tenants},
+			&corev1.ResourceQuota{}:    {Label: ours},
+			&corev1.LimitRange{}:       {Label: ours},
+			&rbacv1.RoleBinding{}:      {Label: ours},
+			&corev1.Secret{}:           {Label: ours, Namespaces: system},
+			&helmv2.HelmRelease{}:      {Namespaces: system},
+			&sourcev1.HelmChart{}:      {Namespaces: system},
+			&sourcev1.HelmRepository{}: {Namespaces: system},
+		},
+	}
+}
+
+// Options of the controllers.
+type Options struct {
+	Platform *configv1alpha1.PlatformConfig
+	// Concurrency is how many Tenants, and how many CloudSpaces, are worked on at a time.
+	Concurrency int
+	// Flux looks at Flux inside CloudSpaces.
+	Flux  cloudspace.FluxProber
+	Clock clock.PassiveClock
+	// Metrics is where phases and expiries are told.
+	Metrics prometheus.Registerer
+}
+
+// Add adds all controllers and their metrics to a manager.
+func Add(mgr ctrl.Manager, o Options) error {
+	direct, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return err
+	}
+	applier := apply.Applier{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
+	tenants := &tenant.Reconciler{Applier: applier, Platform: o.Platform, Recorder: mgr.GetEventRecorder("tenant-controller"), Clock: o.Clock}
+	cloudSpaces := &cloudspace.Reconciler{
+		Applier: applier, Platform: o.Platform, Recorder: mgr.GetEventRecorder("tenant-controller"), Clock: o.Clock,
+		Flux: o.Flux, Kubeconfigs: cloudspace.NewKubeconfigWatch(direct),
+	}
+	return errors.Join(
+		tenants.SetupWithManager(mgr, o.Concurrency),
+		cloudSpaces.SetupWithManager(mgr, o.Concurrency),
+		o.Metrics.Register(tenant.Collector{Reader: mgr.GetClient()}),
+		o.Metrics.Register(cloudspace.Collector{Reader: mgr.GetClient()}),
+	)
+}
+
+// CachesSynced is a readiness check: it passes when every cache holds what the API server has. It also fills the caches of an
+// instance that is not the leader, so that it can take over at once.
+func CachesSynced(mgr ctrl.Manager) func(*http.Request) error {
+	return func(request *http.Request) error {
+		for _, object := range []client.Object{
+			&v1alpha1.Tenant{}, &v1alpha1.CloudSpace{}, &corev1.Namespace{}, &corev1.ResourceQuota{}, &corev1.LimitRange{},
+			&rbacv1.RoleBinding{}, &corev1.Secret{}, &helmv2.HelmRelease{}, &sourcev1.HelmChart{}, &sourcev1.HelmRepository{},
+		} {
+			if err := synced(request.Context(), mgr.GetCache(), object); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func synced(ctx context.Context, c cache.Cache, object client.Object) error {
+	informer, err := c.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
+	if !informer.HasSynced() {
+		return errors.New("a cache is not synced yet")
+	}
+	return nil
+}
+
+func exists(label string) labels.Requirement {
+	requirement, err := labels.NewRequirement(label, selection.Exists, nil)
+	utilruntime.Must(err)
+	return *requirement
+}
