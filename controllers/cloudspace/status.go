@@ -71,7 +71,8 @@ func deletingStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.C
 	for _, o := range outcomes {
 		report := v1alpha1.DeletionStep{Step: o.Proves, Done: o.Attempted && o.Err == nil}
 		if o.Err != nil {
-			_, report.Message = step.Explain(o.Err, v1alpha1.ReasonReconcileError)
+			_, message := step.Explain(o.Err, v1alpha1.ReasonReconcileError)
+			report.Message = conditions.Message(message)
 		}
 		status.Deletion = append(status.Deletion, report)
 	}

@@ -6,6 +6,7 @@
 package conditions
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -58,6 +59,16 @@ func Deleting(p Pass) []metav1.Condition {
 		}
 	}
 	return next
+}
+
+// Message makes a text fit for a status: at most 1024 bytes, and UTF-8. Anything else would come back from the API server
+// altered, or be refused by it, and each pass would write the status again.
+func Message(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= maxMessage {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxMessage-3], "") + "..."
 }
 
 // NextDeadline is how long it is until a step's deadline passes, or zero when none is pending.
@@ -135,11 +146,8 @@ func (p Pass) condition(kind string, status metav1.ConditionStatus, reason, mess
 	if previous := meta.FindStatusCondition(p.Previous, kind); previous != nil && previous.Status == status {
 		since = previous.LastTransitionTime
 	}
-	if len(message) > maxMessage {
-		message = message[:maxMessage-3] + "..."
-	}
 	return metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: message,
+		Type: kind, Status: status, Reason: reason, Message: Message(message),
 		ObservedGeneration: p.Generation, LastTransitionTime: since,
 	}
 }

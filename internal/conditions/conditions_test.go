@@ -1,0 +1,323 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conditions
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tantilium/cloud-runner/internal/step"
+)
+
+var (
+	noon    = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
+	earlier = noon.Add(-time.Hour)
+)
+
+// c is a condition of generation 2 that came at noon.
+func c(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: 2, LastTransitionTime: metav1.NewTime(noon),
+	}
+}
+
+// before is a condition of generation 1 that came an hour ago.
+func before(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	condition := c(kind, status, reason, message)
+	condition.ObservedGeneration, condition.LastTransitionTime = 1, metav1.NewTime(earlier)
+	return condition
+}
+
+// since makes a condition keep the time of an earlier one.
+func since(condition metav1.Condition, at time.Time) metav1.Condition {
+	condition.LastTransitionTime = metav1.NewTime(at)
+	return condition
+}
+
+func proven(kind string) step.Outcome { return step.Outcome{Proves: kind, Attempted: true} }
+
+func stopped(kind string, err error) step.Outcome {
+	return step.Outcome{Proves: kind, Attempted: true, Err: err}
+}
+
+func within(deadline time.Duration, o step.Outcome) step.Outcome {
+	o.Deadline = deadline
+	return o
+}
+
+func optional(o step.Outcome) step.Outcome {
+	o.Optional = true
+	return o
+}
+
+func TestNext(t *testing.T) {
+	wait := step.Wait("Installing", "installing it")
+	terminal := step.Terminal("NotOurs", "it is not ours")
+	boom := errors.New("boom")
+	tests := map[string]struct {
+		reason string
+		pass   Pass
+		want   []metav1.Condition
+	}{
+		"everything proven is ready": {
+			reason: "neither Reconciling nor Stalled stands beside Ready True",
+			pass:   Pass{Outcomes: []step.Outcome{proven("First"), proven("Second")}},
+			want: []metav1.Condition{
+				c("Ready", "True", "Provisioned", ""),
+				c("First", "True", "Succeeded", ""),
+				c("Second", "True", "Succeeded", ""),
+			},
+		},
+		"the first visit that waits": {
+			reason: "a step that was not reached is Unknown, and Ready has the reason of the step that waits",
+			pass:   Pass{Outcomes: []step.Outcome{proven("First"), stopped("Second", wait), {Proves: "Third"}}},
+			want: []metav1.Condition{
+				c("Ready", "False", "Installing", "installing it"),
+				c("Reconciling", "True", "Progressing", "installing it"),
+				c("First", "True", "Succeeded", ""),
+				c("Second", "False", "Installing", "installing it"),
+				c("Third", "Unknown", "NotAttempted", ""),
+			},
+		},
+		"an error of a call is on its way": {
+			reason: "it is tried again by itself",
+			pass:   Pass{Outcomes: []step.Outcome{stopped("First", boom)}},
+			want: []metav1.Condition{
+				c("Ready", "False", "ReconcileError", "boom"),
+				c("Reconciling", "True", "Progressing", "boom"),
+				c("First", "False", "ReconcileError", "boom"),
+			},
+		},
+		"a terminal error stalls": {
+			reason: "Stalled has the root reason",
+			pass:   Pass{Outcomes: []step.Outcome{stopped("First", terminal), {Proves: "Second"}}},
+			want: []metav1.Condition{
+				c("Ready", "False", "NotOurs", "it is not ours"),
+				c("Stalled", "True", "NotOurs", "it is not ours"),
+				c("First", "False", "NotOurs", "it is not ours"),
+				c("Second", "Unknown", "NotAttempted", ""),
+			},
+		},
+		"an outage after the first Ready is degraded": {
+			reason: "the root reason stays on the step, Ready tells that it was there once",
+			pass:   Pass{WasReady: true, Outcomes: []step.Outcome{stopped("First", wait)}},
+			want: []metav1.Condition{
+				c("Ready", "False", "Degraded", "installing it"),
+				c("Reconciling", "True", "Progressing", "installing it"),
+				c("First", "False", "Installing", "installing it"),
+			},
+		},
+		"a terminal error after the first Ready is degraded and stalled": {
+			pass: Pass{WasReady: true, Outcomes: []step.Outcome{stopped("First", terminal)}},
+			want: []metav1.Condition{
+				c("Ready", "False", "Degraded", "it is not ours"),
+				c("Stalled", "True", "NotOurs", "it is not ours"),
+				c("First", "False", "NotOurs", "it is not ours"),
+			},
+		},
+		"an optional step does not hold up Ready": {
+			reason: "its own condition tells of it",
+			pass:   Pass{Outcomes: []step.Outcome{proven("First"), optional(stopped("Advisor", terminal))}},
+			want: []metav1.Condition{
+				c("Ready", "True", "Provisioned", ""),
+				c("First", "True", "Succeeded", ""),
+				c("Advisor", "False", "NotOurs", "it is not ours"),
+			},
+		},
+		"a status that did not change keeps its time": {
+			reason: "reason, message and generation may change under it",
+			pass: Pass{
+				Previous: []metav1.Condition{before("Ready", "False", "Old", "old"), before("Reconciling", "True", "Progressing", "old"), before("First", "False", "Old", "old")},
+				Outcomes: []step.Outcome{stopped("First", wait)},
+			},
+			want: []metav1.Condition{
+				since(c("Ready", "False", "Installing", "installing it"), earlier),
+				since(c("Reconciling", "True", "Progressing", "installing it"), earlier),
+				since(c("First", "False", "Installing", "installing it"), earlier),
+			},
+		},
+		"a status that changed has a new time": {
+			pass: Pass{
+				Previous: []metav1.Condition{before("Ready", "False", "Installing", "x"), before("First", "False", "Installing", "x")},
+				Outcomes: []step.Outcome{proven("First")},
+			},
+			want: []metav1.Condition{c("Ready", "True", "Provisioned", ""), c("First", "True", "Succeeded", "")},
+		},
+		"a step that was not reached keeps what was last known of it": {
+			reason: "with the generation it spoke of",
+			pass: Pass{
+				Previous: []metav1.Condition{before("Second", "True", "Succeeded", "")},
+				Outcomes: []step.Outcome{stopped("First", wait), {Proves: "Second"}},
+			},
+			want: []metav1.Condition{
+				c("Ready", "False", "Installing", "installing it"),
+				c("Reconciling", "True", "Progressing", "installing it"),
+				c("First", "False", "Installing", "installing it"),
+				before("Second", "True", "Succeeded", ""),
+			},
+		},
+		"a condition of a step that is no more goes": {
+			pass: Pass{
+				Previous: []metav1.Condition{before("Stalled", "True", "NotOurs", "x"), before("Gone", "True", "Succeeded", "")},
+				Outcomes: []step.Outcome{proven("First")},
+			},
+			want: []metav1.Condition{c("Ready", "True", "Provisioned", ""), c("First", "True", "Succeeded", "")},
+		},
+		"a step within its deadline reconciles": {
+			reason: "the last moment still counts as within",
+			pass: Pass{
+				Previous: []metav1.Condition{since(before("First", "False", "Installing", "x"), noon.Add(-time.Minute+time.Nanosecond))},
+				Outcomes: []step.Outcome{within(time.Minute, stopped("First", wait))},
+			},
+			want: []metav1.Condition{
+				c("Ready", "False", "Installing", "installing it"),
+				c("Reconciling", "True", "Progressing", "installing it"),
+				since(c("First", "False", "Installing", "installing it"), noon.Add(-time.Minute+time.Nanosecond)),
+			},
+		},
+		"a step past its deadline stalls": {
+			pass: Pass{
+				Previous: []metav1.Condition{since(before("First", "False", "Installing", "x"), noon.Add(-time.Minute))},
+				Outcomes: []step.Outcome{within(time.Minute, stopped("First", wait))},
+			},
+			want: []metav1.Condition{
+				c("Ready", "False", "Installing", "installing it"),
+				c("Stalled", "True", "Installing", "installing it"),
+				since(c("First", "False", "Installing", "installing it"), noon.Add(-time.Minute)),
+			},
+		},
+		"the deadline starts when the step is first tried": {
+			reason: "being Unknown for long, while others were tried, does not count",
+			pass: Pass{
+				Previous: []metav1.Condition{before("First", "Unknown", "NotAttempted", "")},
+				Outcomes: []step.Outcome{within(time.Minute, stopped("First", wait))},
+			},
+			want: []metav1.Condition{
+				c("Ready", "False", "Installing", "installing it"),
+				c("Reconciling", "True", "Progressing", "installing it"),
+				c("First", "False", "Installing", "installing it"),
+			},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tt.pass.Generation, tt.pass.Now = 2, noon
+			if diff := cmp.Diff(tt.want, Next(tt.pass)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+func TestDeleting(t *testing.T) {
+	tests := map[string]struct {
+		pass Pass
+		want []metav1.Condition
+	}{
+		"says what is waited for": {
+			pass: Pass{Outcomes: []step.Outcome{stopped("ReleaseInner", step.Wait("Remaining", "waiting for release a"))}},
+			want: []metav1.Condition{
+				c("Ready", "False", "Deleting", "waiting for release a"),
+				c("Reconciling", "True", "Deleting", "waiting for release a"),
+			},
+		},
+		"says what went wrong": {
+			pass: Pass{Outcomes: []step.Outcome{proven("A"), stopped("B", errors.New("boom"))}},
+			want: []metav1.Condition{c("Ready", "False", "Deleting", "boom"), c("Reconciling", "True", "Deleting", "boom")},
+		},
+		"has a message when nothing holds it up": {
+			want: []metav1.Condition{c("Ready", "False", "Deleting", "deleting"), c("Reconciling", "True", "Deleting", "deleting")},
+		},
+		"keeps the steps of the way up as they were, and drops Stalled": {
+			pass: Pass{Previous: []metav1.Condition{
+				before("Ready", "False", "NotOurs", "x"), before("Stalled", "True", "NotOurs", "x"),
+				before("First", "True", "Succeeded", ""), before("Second", "False", "NotOurs", "x"),
+			}},
+			want: []metav1.Condition{
+				since(c("Ready", "False", "Deleting", "deleting"), earlier),
+				c("Reconciling", "True", "Deleting", "deleting"),
+				before("First", "True", "Succeeded", ""), before("Second", "False", "NotOurs", "x"),
+			},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tt.pass.Generation, tt.pass.Now = 2, noon
+			if diff := cmp.Diff(tt.want, Deleting(tt.pass)); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNextDeadline(t *testing.T) {
+	wait := step.Wait("Installing", "x")
+	tests := map[string]struct {
+		conditions []metav1.Condition
+		outcomes   []step.Outcome
+		want       time.Duration
+	}{
+		"none when all is proven": {
+			conditions: []metav1.Condition{c("First", "True", "Succeeded", "")},
+			outcomes:   []step.Outcome{within(time.Minute, proven("First"))},
+		},
+		"none for a step without a deadline": {
+			conditions: []metav1.Condition{c("First", "False", "Installing", "x")},
+			outcomes:   []step.Outcome{stopped("First", wait)},
+		},
+		"what is left of it for a step that waits": {
+			conditions: []metav1.Condition{since(c("First", "False", "Installing", "x"), noon.Add(-20*time.Second))},
+			outcomes:   []step.Outcome{within(time.Minute, stopped("First", wait))},
+			want:       40 * time.Second,
+		},
+		"none once it has passed": {
+			conditions: []metav1.Condition{since(c("First", "False", "Installing", "x"), earlier)},
+			outcomes:   []step.Outcome{within(time.Minute, stopped("First", wait))},
+		},
+		"none for a step that was not reached": {
+			conditions: []metav1.Condition{c("First", "False", "Installing", "x"), c("Second", "Unknown", "NotAttempted", "")},
+			outcomes:   []step.Outcome{stopped("First", wait), within(time.Minute, step.Outcome{Proves: "Second"})},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := NextDeadline(tt.conditions, tt.outcomes, noon); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// What is stored must come back from the API server as it was written, or every pass finds a difference and writes again.
+func TestLongMessagesAreCutAndStayText(t *testing.T) {
+	tests := map[string]struct{ message, want string }{
+		"at the limit nothing is cut":          {strings.Repeat("a", 1024), strings.Repeat("a", 1024)},
+		"above it the end goes":                {strings.Repeat("a", 1025), strings.Repeat("a", 1021) + "..."},
+		"a character of many bytes is not cut": {strings.Repeat("ü", 600), strings.Repeat("ü", 510) + "..."},
+		"bytes that are no text are replaced":  {"a\xffb", "a\uFFFDb"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			for _, got := range []string{
+				Next(Pass{Generation: 2, Now: noon, Outcomes: []step.Outcome{stopped("First", errors.New(tt.message))}})[2].Message,
+				Deleting(Pass{Generation: 2, Now: noon, Outcomes: []step.Outcome{stopped("First", errors.New(tt.message))}})[0].Message,
+			} {
+				if got != tt.want {
+					t.Errorf("got %d bytes ending in %q, want %d ending in %q", len(got), tail(got), len(tt.want), tail(tt.want))
+				}
+				if !utf8.ValidString(got) {
+					t.Errorf("%q is not text", tail(got))
+				}
+			}
+		})
+	}
+}
+
+func tail(s string) string { return s[max(0, len(s)-12):] }
