@@ -26,8 +26,10 @@ import (
 const (
 	// startParts is the number of parts that a start tells of.
 	startParts = 6
-	// startTimeout bounds a whole start, healthTimeout one look at a cluster that may be up.
+	// startTimeout bounds a whole start, reviveTimeout the wait for one that runs to get ready by itself, healthTimeout one
+	// look at a cluster that may be up.
 	startTimeout  = 5 * time.Minute
+	reviveTimeout = 90 * time.Second
 	healthTimeout = 5 * time.Second
 )
 
@@ -74,7 +76,29 @@ func (c *Cluster) Up(ctx context.Context, options UpOptions) error {
 	if err := c.build(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	running, err := supervisor.Find(c.layout.Root)
+	if err != nil {
+		return err
+	}
+	if len(running) > 0 {
+		err := c.bring(ctx, options, reviveTimeout)
+		if err == nil {
+			return c.announce("")
+		}
+		fmt.Fprintf(c.out, "what runs does not get ready, so it is started again: %v\n", err)
+		if err := c.stop(ctx); err != nil {
+			return err
+		}
+	}
+	if err := c.bring(ctx, options, startTimeout); err != nil {
+		return err
+	}
+	return c.announce("")
+}
+
+// bring starts the cluster, unless it runs, and gets it ready within the time.
+func (c *Cluster) bring(ctx context.Context, options UpOptions, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	printer := progress.New(c.out, startParts, time.Now)
 	if err := printer.Part(ctx, "namespaces, mounts and network", nil, func(ctx context.Context) error {
@@ -86,7 +110,7 @@ func (c *Cluster) Up(ctx context.Context, options UpOptions) error {
 		return errors.Join(err, c.explain())
 	}
 	printer.Total("the host cluster is up")
-	return c.announce("")
+	return nil
 }
 
 // healthy looks once whether there is nothing to do.

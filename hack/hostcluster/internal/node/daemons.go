@@ -148,5 +148,9 @@ func routerArgs(names clone.Names) []string {
 		"--hostname-override=" + names.Node,
 		"--service-cluster-ip-range=" + ServiceRange,
 		"--health-port=" + routerHealth,
+		// These do not run in our build of it; the health check must not wait for them.
+		"--run-router=false",
+		"--run-service-proxy=false",
+		"--run-loadbalancer=false",
 	}
 }

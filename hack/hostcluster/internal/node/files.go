@@ -111,7 +111,9 @@ func kubeletConfiguration(names clone.Names) map[string]any {
 	}
 }
 
-// proxyConfiguration leaves the machine's connection tracking limits alone: they are not this cluster's to set.
+// proxyConfiguration leaves the machine's connection tracking limits alone: they are not this cluster's to set. It writes its
+// rules anew every few seconds: kube-router replaces the whole filter table with one it read a moment before, and what
+// kube-proxy wrote in between is lost until it writes again.
 func proxyConfiguration(names clone.Names) map[string]any {
 	return map[string]any{
 		"apiVersion":       "kubeproxy.config.k8s.io/v1alpha1",
@@ -120,6 +122,7 @@ func proxyConfiguration(names clone.Names) map[string]any {
 		"hostnameOverride": names.Node,
 		"mode":             "iptables",
 		"clusterCIDR":      PodRange,
+		"iptables":         map[string]any{"minSyncPeriod": "250ms", "syncPeriod": "5s"},
 		"conntrack": map[string]any{
 			"maxPerCore":            0,
 			"min":                   0,

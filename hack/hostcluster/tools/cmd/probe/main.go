@@ -6,7 +6,7 @@
 //
 //	probe serve [ADDRESS]   answers every request with the pod's host name (default :8080) until SIGTERM
 //	probe get URL           prints the body; exits 1 on no answer within 5 s or a status from 400 up
-//	probe resolve NAME      prints the addresses of NAME, one a line; exits 1 if there are none
+//	probe resolve NAME      prints the addresses of NAME, one a line; exits 1 if there are none, or no answer within 12 s
 package main
 
 import (
@@ -22,7 +22,11 @@ import (
 	"time"
 )
 
-const timeout = 5 * time.Second
+const (
+	timeout = 5 * time.Second
+	// lookupTimeout leaves room for a second question: the first may be lost while a DNS Service has just come up.
+	lookupTimeout = 12 * time.Second
+)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -93,7 +97,7 @@ func get(ctx context.Context, url string, out io.Writer) error {
 }
 
 func resolve(ctx context.Context, name string, out io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	addresses, err := net.DefaultResolver.LookupHost(ctx, name)
 	if err != nil {
