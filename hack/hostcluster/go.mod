@@ -3,6 +3,7 @@ module github.com/tantilium/cloud-runner/hack/hostcluster
 go 1.26.0
 
 require (
+	github.com/fsnotify/fsnotify v1.9.0
 	github.com/google/go-containerregistry v0.21.6
 	github.com/inetaf/tcpproxy v0.0.0-20260515195445-c159a6051109
 	github.com/spf13/cobra v1.10.2

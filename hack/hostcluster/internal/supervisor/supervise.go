@@ -51,6 +51,7 @@ func RunSupervisor(settings Settings) error {
 			APIServer: node.APIServer, Registry: node.Registry, Service: probe.service,
 		})
 	})
+	group.Go(func() error { return openVolumes(ctx, node.HostPathVolumes) })
 	group.Go(func() error {
 		return runDaemons(ctx, node.Daemons(names, node.Options{Fsync: settings.Fsync}), probe.gates(ctx))
 	})
