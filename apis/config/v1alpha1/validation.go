@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	"encoding/json"
 	"net/url"
 	"regexp"
 	"time"
@@ -58,6 +59,9 @@ func validateChart(c *Chart, path *field.Path) field.ErrorList {
 	}
 	if !exactVersion.MatchString(c.Version) {
 		errs = append(errs, field.Invalid(path.Child("version"), c.Version, "must be an exact version such as 0.36.1"))
+	}
+	if c.Values != nil && json.Unmarshal(c.Values.Raw, &map[string]any{}) != nil {
+		errs = append(errs, field.Invalid(path.Child("values"), string(c.Values.Raw), "must be a map"))
 	}
 	u, err := url.Parse(c.Repository)
 	if err != nil || u.Host == "" {
