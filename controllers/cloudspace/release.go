@@ -77,9 +77,10 @@ func (v verdict) asError(role string) error {
 	}
 }
 
-// installed tells whether Flux is done with this generation and what runs is the wanted version.
+// installed tells whether Flux is done with this generation and what runs is the wanted version. Reconciling does not count:
+// Flux sets it each time it looks at a release again, with nothing to do.
 func installed(release *helmv2.HelmRelease, wantVersion string) bool {
-	if release.Status.ObservedGeneration != release.Generation || isTrue(current(release, meta.ReconcilingCondition)) {
+	if release.Status.ObservedGeneration != release.Generation {
 		return false
 	}
 	latest := release.Status.History.Latest()

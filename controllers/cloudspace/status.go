@@ -39,7 +39,7 @@ func newStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.CloudS
 		status.Kubeconfig = v1alpha1.KubeconfigStatus{Secret: s.names.KubeconfigSecret(), Expires: &expires}
 	}
 	status.Phase = phase(status.Conditions, wasActive)
-	status.Timeline = conditions.Enter(previous.Timeline, string(status.Phase), now)
+	status.Timeline = conditions.Enter(previous.Timeline, string(status.Phase), s.object.CreationTimestamp, now)
 	return status
 }
 
@@ -77,7 +77,7 @@ func deletingStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.C
 		status.Deletion = append(status.Deletion, report)
 	}
 	status.Phase = v1alpha1.CloudSpaceDeleting
-	status.Timeline = conditions.Enter(status.Timeline, string(status.Phase), now)
+	status.Timeline = conditions.Enter(status.Timeline, string(status.Phase), s.object.CreationTimestamp, now)
 	return status
 }
 

@@ -32,7 +32,7 @@ func newStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.Tenant
 	}
 	status.CloudSpaces = count(o.cloudSpaces)
 	status.Phase = phase(status, o.cloudSpace, wasReady)
-	status.Timeline = conditions.Enter(previous.Timeline, string(status.Phase), now)
+	status.Timeline = conditions.Enter(previous.Timeline, string(status.Phase), s.object.CreationTimestamp, now)
 	return status
 }
 
@@ -45,7 +45,7 @@ func deletingStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.T
 	})
 	status.CloudSpaces = count(s.observed.cloudSpaces)
 	status.Phase = v1alpha1.TenantDeleting
-	status.Timeline = conditions.Enter(status.Timeline, string(status.Phase), now)
+	status.Timeline = conditions.Enter(status.Timeline, string(status.Phase), s.object.CreationTimestamp, now)
 	return status
 }
 

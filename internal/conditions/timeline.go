@@ -11,12 +11,18 @@ import (
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 )
 
-// Enter adds a phase to a timeline when it is not the one the object is in. The oldest entries go when it is full.
-func Enter(timeline []v1alpha1.PhaseTransition, phase string, now time.Time) []v1alpha1.PhaseTransition {
-	if n := len(timeline); n > 0 && timeline[n-1].Phase == phase {
-		return timeline
-	}
+// pending is what every object was from its creation to its first pass, which may go beyond it at once.
+const pending = "Pending"
+
+// Enter adds a phase to a timeline when it is not the one the object is in. A timeline begins with Pending at the creation of
+// the object. The oldest entries go when it is full.
+func Enter(timeline []v1alpha1.PhaseTransition, phase string, created metav1.Time, now time.Time) []v1alpha1.PhaseTransition {
 	next := append([]v1alpha1.PhaseTransition{}, timeline...)
-	next = append(next, v1alpha1.PhaseTransition{Phase: phase, Time: metav1.NewTime(now)})
+	if len(next) == 0 {
+		next = append(next, v1alpha1.PhaseTransition{Phase: pending, Time: created})
+	}
+	if next[len(next)-1].Phase != phase {
+		next = append(next, v1alpha1.PhaseTransition{Phase: phase, Time: metav1.NewTime(now)})
+	}
 	return next[max(0, len(next)-v1alpha1.MaxTimeline):]
 }
