@@ -1,0 +1,120 @@
+# Copyright The Tantilium Cloud Runner Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# The same flags in every module: they are part of the build cache's key, and the modules share most of what is compiled.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath
+
+HOSTCLUSTER := .local/bin/hostcluster
+# What a cluster's own shell would have: KUBECONFIG, PATH, KUBEBUILDER_ASSETS, HOSTCLUSTER_*.
+IN_CLUSTER := eval "$$($(HOSTCLUSTER) env)" &&
+
+##@ The two commands
+
+.PHONY: demo
+demo: $(HOSTCLUSTER) ## From a bare machine to a Tenant with a CloudSpace that works
+	@$(HOSTCLUSTER) up
+	@$(IN_CLUSTER) hack/deploy-local.sh
+	@$(IN_CLUSTER) hack/demo.sh
+
+.PHONY: test
+test: test-unit test-integration test-e2e ## All tests
+
+##@ Tests
+
+.PHONY: test-unit
+test-unit: ## Tests that need nothing but Go
+	go test ./apis/... ./cmd/... ./controllers/... ./internal/...
+	go -C hack/hostcluster test ./...
+
+.PHONY: test-integration
+test-integration: $(HOSTCLUSTER) ## The controllers on a real kube-apiserver and etcd; the charts; the values against vCluster itself
+	@$(HOSTCLUSTER) build
+	@$(IN_CLUSTER) go test ./test/integration/...
+	@$(IN_CLUSTER) go -C charts test ./...
+	@$(IN_CLUSTER) go -C hack/hostcluster/tools test ./values/...
+
+.PHONY: test-e2e
+test-e2e: $(HOSTCLUSTER) ## The journeys on the local host cluster, with real Flux and vCluster
+	@$(HOSTCLUSTER) up
+	@$(IN_CLUSTER) hack/deploy-local.sh
+	@$(IN_CLUSTER) HOSTCLUSTER=$(abspath $(HOSTCLUSTER)) go test -tags e2e -count=1 -timeout 30m -v ./test/e2e/...
+
+.PHONY: fuzz
+fuzz: ## Fuzz the host name map for a minute each way
+	go test ./internal/names -fuzz FuzzHostNamesAreReversible -fuzztime 1m
+	go test ./internal/names -fuzz FuzzHostNamesAreOneToOne -fuzztime 1m
+
+.PHONY: bench-provision
+bench-provision: $(HOSTCLUSTER) ## Time a CloudSpace against a bare helm install of the same values, and print the ratio
+	@$(HOSTCLUSTER) up
+	@$(IN_CLUSTER) hack/deploy-local.sh
+	@$(IN_CLUSTER) hack/bench-provision.sh
+
+##@ The local host cluster
+
+.PHONY: up
+up: $(HOSTCLUSTER) ## Build what is missing and start the cluster
+	@$(HOSTCLUSTER) up
+
+.PHONY: down
+down: $(HOSTCLUSTER) ## End the cluster and remove all of it
+	@$(HOSTCLUSTER) down
+
+.PHONY: status
+status: $(HOSTCLUSTER) ## Say what runs
+	@$(HOSTCLUSTER) status
+
+.PHONY: env
+env: $(HOSTCLUSTER) ## Print KUBECONFIG and PATH for a shell: eval "$(make -s env)"
+	@$(HOSTCLUSTER) env
+
+.PHONY: kubeconfig
+kubeconfig: $(HOSTCLUSTER) ## Write the kubeconfig of a CloudSpace for this machine: make kubeconfig NAME=alice-default
+	@$(HOSTCLUSTER) kubeconfig $(NAME) -o .local/$(NAME).kubeconfig && echo .local/$(NAME).kubeconfig
+
+.PHONY: deploy-local
+deploy-local: $(HOSTCLUSTER) ## Build the controller and install the platform on the local host cluster
+	@$(IN_CLUSTER) hack/deploy-local.sh
+
+##@ Any cluster
+
+.PHONY: deploy
+deploy: ## Install on the cluster of KUBECONFIG, after checking it. IMAGE and PLATFORM_CONFIG replace the defaults
+	go run ./cmd/tenant-controller preflight
+	hack/deploy.sh
+
+.PHONY: preflight
+preflight: ## Check whether the cluster of KUBECONFIG can be a host cluster
+	go run ./cmd/tenant-controller preflight
+
+##@ Development
+
+.PHONY: generate
+generate: ## Write what is generated: deepcopy, CRDs, RBAC, clients, API reference, the CRDs of Flux
+	hack/generate.sh
+	hack/generate-flux-crds.sh
+
+.PHONY: lint
+lint: ## Run golangci-lint on every module
+	hack/lint.sh
+
+.PHONY: verify
+verify: $(HOSTCLUSTER) ## Regenerate, check, and fail if anything differs
+	hack/verify.sh
+
+.PHONY: build
+build: ## Build the controller into .local/bin
+	go build -ldflags "-s -w" -o .local/bin/tenant-controller ./cmd/tenant-controller
+
+.PHONY: help
+help: ## Show this
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: $(HOSTCLUSTER)
+$(HOSTCLUSTER):
+	@go -C hack/hostcluster build -o $(abspath $@) .
