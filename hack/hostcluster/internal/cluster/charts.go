@@ -35,8 +35,11 @@ func (c *Cluster) PushChart(ctx context.Context, chart string) error {
 			return err
 		}
 		packaged, err := filepath.Glob(filepath.Join(folder, "*.tgz"))
-		if err != nil || len(packaged) != 1 {
-			return fmt.Errorf("helm packaged %d charts of %s, one expected: %w", len(packaged), chart, err)
+		if err != nil {
+			return fmt.Errorf("find the packaged chart: %w", err)
+		}
+		if len(packaged) != 1 {
+			return fmt.Errorf("helm made %d packages of %s, one expected", len(packaged), chart)
 		}
 		chart = packaged[0]
 	}

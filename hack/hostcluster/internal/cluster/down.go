@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tantilium/cloud-runner/hack/hostcluster/internal/cgroup"
+	"github.com/tantilium/cloud-runner/hack/hostcluster/internal/prereq"
 	"github.com/tantilium/cloud-runner/hack/hostcluster/internal/removal"
 	"github.com/tantilium/cloud-runner/hack/hostcluster/internal/supervisor"
 )
@@ -23,6 +24,9 @@ import (
 // Down ends the cluster and removes everything of it: processes, mounts, network, control groups and state. Logs stay. It
 // needs nothing to be healthy, and does no harm if nothing is there.
 func (c *Cluster) Down(ctx context.Context) error {
+	if err := prereq.Root(); err != nil {
+		return err
+	}
 	lock, err := c.layout.Acquire("down")
 	if err != nil {
 		return err

@@ -54,8 +54,11 @@ func throughForwarder(data []byte, address string) ([]byte, error) {
 	}
 	for name, cluster := range config.Clusters {
 		server, err := url.Parse(cluster.Server)
-		if err != nil || server.Hostname() == "" {
-			return nil, fmt.Errorf("server %q of cluster %q in the kubeconfig is no URL: %w", cluster.Server, name, err)
+		if err != nil {
+			return nil, fmt.Errorf("read the server of cluster %q in the kubeconfig: %w", name, err)
+		}
+		if server.Hostname() == "" {
+			return nil, fmt.Errorf("server %q of cluster %q in the kubeconfig names no host", cluster.Server, name)
 		}
 		if cluster.TLSServerName == "" {
 			cluster.TLSServerName = server.Hostname()

@@ -65,6 +65,9 @@ type UpOptions struct {
 // Up brings the cluster up, whatever state it is in, and returns when node, DNS and Flux are ready. If they are, it returns
 // at once.
 func (c *Cluster) Up(ctx context.Context, options UpOptions) error {
+	if err := prereq.Root(); err != nil {
+		return err
+	}
 	lock, err := c.layout.Acquire("up")
 	if err != nil {
 		return err

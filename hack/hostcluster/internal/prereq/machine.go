@@ -35,10 +35,11 @@ func Check(needs Needs, folder string) error {
 	if runtime.GOOS != "linux" {
 		return fmt.Errorf("the host cluster runs on Linux only, this is %s: use a Linux machine", runtime.GOOS)
 	}
-	return errors.Join(root(), debian(), golang(), disk(needs.Disk, folder), memory(needs.Memory), overlay())
+	return errors.Join(Root(), debian(), golang(), disk(needs.Disk, folder), memory(needs.Memory), overlay())
 }
 
-func root() error {
+// Root returns an error that says what to do unless this process is root's.
+func Root() error {
 	if os.Geteuid() != 0 {
 		return errors.New("not root: run this as root, since a node makes namespaces, mounts and cgroups")
 	}
