@@ -75,8 +75,11 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, outcomes []step.Outco
 		return step.Result(err, r.slowRetry())
 	}
 	result, err := step.Result(err, r.slowRetry())
+	if err != nil {
+		return result, err
+	}
 	result.RequeueAfter = earlier(result.RequeueAfter, conditions.NextDeadline(status.Conditions, outcomes, now))
-	return result, err
+	return result, nil
 }
 
 // writeStatus writes the status if it changed, and tells people and metrics of what is new in it.

@@ -33,7 +33,7 @@ func newStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.CloudS
 	if o.running.Flux != "" {
 		status.Versions.Flux = o.running.Flux
 	}
-	if o.credentials != nil {
+	if k := o.kubeconfig; o.credentials != nil && k != nil && k.UID != "" && s.owner.Owns(k) {
 		expires := metav1.NewTime(o.credentials.expires)
 		status.Endpoint = s.names.Endpoint()
 		status.Kubeconfig = v1alpha1.KubeconfigStatus{Secret: s.names.KubeconfigSecret(), Expires: &expires}

@@ -24,10 +24,10 @@ func newStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.Tenant
 	status.Conditions = conditions.Next(conditions.Pass{
 		Previous: previous.Conditions, Generation: s.object.Generation, Outcomes: outcomes, WasReady: wasReady, Now: now,
 	})
-	if o.namespace != nil {
-		status.Namespace, status.NamespaceUID = o.namespace.Name, string(o.namespace.UID)
+	if n := o.namespace; n != nil && n.UID != "" && s.owner.Owns(n) {
+		status.Namespace, status.NamespaceUID = n.Name, string(n.UID)
 	}
-	if o.kubeconfig != nil {
+	if k := o.kubeconfig; k != nil && k.UID != "" && s.owner.Owns(k) {
 		status.KubeconfigSecret = names.TenantKubeconfigSecret(s.object.Name)
 	}
 	status.CloudSpaces = count(o.cloudSpaces)
