@@ -61,7 +61,7 @@ func (c *Cluster) push(ctx context.Context, home, chart string) error {
 
 // helm runs helm with a home of its own, so that a person's settings and logins neither matter nor change.
 func (c *Cluster) helm(ctx context.Context, home string, args ...string) (string, error) {
-	helm := exec.CommandContext(ctx, filepath.Join(c.cache.Bin(), "helm"), args...)
+	helm := exec.CommandContext(ctx, filepath.Join(c.programs(), "helm"), args...)
 	helm.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
 	out, err := helm.CombinedOutput()
 	if err != nil {

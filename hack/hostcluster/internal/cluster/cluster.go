@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -103,6 +104,19 @@ func (c *Cluster) client() (kubernetes.Interface, error) {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
 	return client, nil
+}
+
+// programs is the folder of binaries to use: those that this clone asks for, or, until they are built, those that the cluster
+// was started with.
+func (c *Cluster) programs() string {
+	if !c.cache.Complete() {
+		version, err := os.ReadFile(c.layout.Version())
+		running := filepath.Join(filepath.Dir(c.cache.Dir), strings.TrimSpace(string(version)), "bin")
+		if _, statErr := os.Stat(running); err == nil && statErr == nil {
+			return running
+		}
+	}
+	return c.cache.Bin()
 }
 
 // inside is a file of the running cluster's mount namespace as the machine sees it. It stays short enough for a socket's

@@ -6,6 +6,7 @@ package cluster
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/tantilium/cloud-runner/hack/hostcluster/internal/node"
@@ -18,13 +19,14 @@ func (c *Cluster) Environment() {
 	if err != nil {
 		address = ""
 	}
+	programs := c.programs()
 	for _, variable := range [][2]string{
 		{"KUBECONFIG", c.layout.Kubeconfig()},
-		{"PATH", prepend(c.cache.Bin(), os.Getenv("PATH"))},
-		{"KUBEBUILDER_ASSETS", c.cache.Bin()},
+		{"PATH", prepend(programs, os.Getenv("PATH"))},
+		{"KUBEBUILDER_ASSETS", programs},
 		{"HOSTCLUSTER_REGISTRY", node.RegistryName},
 		{"HOSTCLUSTER_REGISTRY_LOCAL", address},
-		{"HOSTCLUSTER_CACHE", c.cache.Dir},
+		{"HOSTCLUSTER_CACHE", filepath.Dir(programs)},
 	} {
 		fmt.Fprintf(c.out, "export %s=%s\n", variable[0], quote(variable[1]))
 	}

@@ -82,7 +82,7 @@ func (c *Cluster) ctr(ctx context.Context, args ...string) error {
 		return err
 	}
 	args = append([]string{"--address", inside(pid, node.ContainerdSocket), "--namespace", "k8s.io"}, args...)
-	if out, err := exec.CommandContext(ctx, filepath.Join(c.cache.Bin(), "ctr"), args...).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, filepath.Join(c.programs(), "ctr"), args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("ctr %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
 	return nil
