@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,7 +99,7 @@ func delegate(hierarchy string) error {
 	if err != nil {
 		return fmt.Errorf("read controllers: %w", err)
 	}
-	for _, controller := range strings.Fields(string(controllers)) {
+	for controller := range strings.FieldsSeq(string(controllers)) {
 		err := os.WriteFile(filepath.Join(hierarchy, "cgroup.subtree_control"), []byte("+"+controller), 0o644)
 		if err != nil && !errors.Is(err, unix.EBUSY) && !errors.Is(err, unix.EINVAL) {
 			return fmt.Errorf("enable controller %s: %w", controller, err)
@@ -139,12 +140,12 @@ func removeOnce(top string) error {
 		return fmt.Errorf("read control group: %w", err)
 	}
 	var errs []error
-	for i := len(folders) - 1; i >= 0; i-- {
-		if err := killAll(folders[i]); err != nil {
+	for _, folder := range slices.Backward(folders) {
+		if err := killAll(folder); err != nil {
 			return err
 		}
-		if err := unix.Rmdir(folders[i]); err != nil && !errors.Is(err, unix.ENOENT) {
-			errs = append(errs, fmt.Errorf("remove control group %s: %w", folders[i], err))
+		if err := unix.Rmdir(folder); err != nil && !errors.Is(err, unix.ENOENT) {
+			errs = append(errs, fmt.Errorf("remove control group %s: %w", folder, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -159,7 +160,7 @@ func killAll(folder string) error {
 	if err != nil {
 		return fmt.Errorf("list processes of control group: %w", err)
 	}
-	for _, field := range strings.Fields(string(listed)) {
+	for field := range strings.FieldsSeq(string(listed)) {
 		pid, err := strconv.Atoi(field)
 		if err != nil || pid <= 1 {
 			continue

@@ -68,7 +68,7 @@ func TestTreesAreRemovedFromTheLeavesUp(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(base, "root")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the tree is still there: %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(base, "other/kubepods")); err != nil {
+	if _, err := os.Stat(filepath.Join(base, "other", "kubepods")); err != nil {
 		t.Errorf("another tree was harmed: %v", err)
 	}
 }

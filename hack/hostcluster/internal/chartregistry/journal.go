@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -123,9 +124,7 @@ func (j journal) file(path string) string {
 }
 
 func copyAnswer(w http.ResponseWriter, answer *httptest.ResponseRecorder) {
-	for name, values := range answer.Header() {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), answer.Header())
 	w.WriteHeader(answer.Code)
 	// The client is gone if this does not work; there is no one to tell.
 	_, _ = w.Write(answer.Body.Bytes())

@@ -26,22 +26,23 @@ func (l Layout) Acquire(command string) (*Lock, error) {
 		return nil, fmt.Errorf("open lock: %w", err)
 	}
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		defer file.Close()
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("lock %s: %w", l.Lock, err)
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = heldError(l.Lock)
 		}
-		return nil, heldError(l.Lock)
+		return nil, errors.Join(err, file.Close())
 	}
 	holder := fmt.Sprintf("%q, process %d", command, os.Getpid())
 	if err := errors.Join(file.Truncate(0), writeAt(file, holder)); err != nil {
-		file.Close()
-		return nil, fmt.Errorf("name the holder in %s: %w", l.Lock, err)
+		return nil, errors.Join(fmt.Errorf("name the holder in %s: %w", l.Lock, err), file.Close())
 	}
 	return &Lock{file: file}, nil
 }
 
 // Release frees the lock.
-func (l *Lock) Release() error { return l.file.Close() }
+func (l *Lock) Release() {
+	// Closing frees it whatever the error says, and what was written is for errors of others only.
+	_ = l.file.Close()
+}
 
 func writeAt(file *os.File, text string) error {
 	_, err := file.WriteAt([]byte(text), 0)

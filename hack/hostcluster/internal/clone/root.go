@@ -24,11 +24,11 @@ func FindRoot(folder string) (string, error) {
 		}
 		folder = working
 	}
-	real, err := realPath(folder)
+	resolved, err := realPath(folder)
 	if err != nil {
 		return "", err
 	}
-	for dir := real; ; dir = filepath.Dir(dir) {
+	for dir := resolved; ; dir = filepath.Dir(dir) {
 		_, err := os.Stat(filepath.Join(dir, marker))
 		if err == nil {
 			return dir, nil
@@ -37,7 +37,7 @@ func FindRoot(folder string) (string, error) {
 			return "", fmt.Errorf("look for a clone: %w", err)
 		}
 		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("%s is not inside a clone of this repository: change into one, or name it with --clone", real)
+			return "", fmt.Errorf("%s is not inside a clone of this repository: change into one, or name it with --clone", resolved)
 		}
 	}
 }
@@ -48,9 +48,9 @@ func realPath(folder string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("make %s absolute: %w", folder, err)
 	}
-	real, err := filepath.EvalSymlinks(absolute)
+	resolved, err := filepath.EvalSymlinks(absolute)
 	if err != nil {
 		return "", fmt.Errorf("find clone: %w", err)
 	}
-	return real, nil
+	return resolved, nil
 }

@@ -25,7 +25,7 @@ func (c *Cluster) PushChart(ctx context.Context, chart string) error {
 	if err != nil {
 		return fmt.Errorf("make folder for the chart: %w", err)
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }()
 	info, err := os.Stat(chart)
 	if err != nil {
 		return fmt.Errorf("find chart: %w", err)

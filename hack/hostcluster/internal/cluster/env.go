@@ -35,7 +35,7 @@ func (c *Cluster) Environment() {
 // prepend puts folder at the front of a search path, once.
 func prepend(folder, path string) string {
 	kept := []string{folder}
-	for _, other := range strings.Split(path, ":") {
+	for other := range strings.SplitSeq(path, ":") {
 		if other != folder && other != "" {
 			kept = append(kept, other)
 		}

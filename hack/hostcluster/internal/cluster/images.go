@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -103,7 +104,7 @@ func (c *Cluster) LoadImage(ctx context.Context, ref string, entrypoint []string
 	if err != nil {
 		return fmt.Errorf("make folder for the image: %w", err)
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }()
 	path := filepath.Join(folder, "image.tar")
 	if err := archive.Write(image, path); err != nil {
 		return err
@@ -121,14 +122,7 @@ type importedImages struct {
 	Refs  []string `json:"refs"`
 }
 
-func (i importedImages) has(ref string) bool {
-	for _, imported := range i.Refs {
-		if imported == ref {
-			return true
-		}
-	}
-	return false
-}
+func (i importedImages) has(ref string) bool { return slices.Contains(i.Refs, ref) }
 
 // readImported takes an unreadable file for an empty one: then all is imported again.
 func (c *Cluster) readImported() importedImages {

@@ -37,7 +37,7 @@ func (c *Cluster) CloudSpaceKubeconfig(ctx context.Context, hostName string) ([]
 	}
 	data, ok := secret.Data[secretKey]
 	if !ok {
-		return nil, fmt.Errorf("Secret %s/%s has no key %s", secretNamespace, name, secretKey)
+		return nil, fmt.Errorf("key %[3]s is missing in Secret %[1]s/%[2]s", secretNamespace, name, secretKey)
 	}
 	address, err := c.address()
 	if err != nil {

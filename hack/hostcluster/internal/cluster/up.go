@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -74,7 +73,9 @@ func (c *Cluster) Up(ctx context.Context, options UpOptions) error {
 	}
 	defer lock.Release()
 	if c.healthy(ctx) {
-		return c.announce("the host cluster is up")
+		fmt.Fprintln(c.out, "the host cluster is up")
+		c.announce()
+		return nil
 	}
 	if err := c.build(ctx); err != nil {
 		return err
@@ -86,7 +87,8 @@ func (c *Cluster) Up(ctx context.Context, options UpOptions) error {
 	if len(running) > 0 {
 		err := c.bring(ctx, options, reviveTimeout)
 		if err == nil {
-			return c.announce("")
+			c.announce()
+			return nil
 		}
 		fmt.Fprintf(c.out, "what runs does not get ready, so it is started again: %v\n", err)
 		if err := c.stop(ctx); err != nil {
@@ -96,7 +98,8 @@ func (c *Cluster) Up(ctx context.Context, options UpOptions) error {
 	if err := c.bring(ctx, options, startTimeout); err != nil {
 		return err
 	}
-	return c.announce("")
+	c.announce()
+	return nil
 }
 
 // bring starts the cluster, unless it runs, and gets it ready within the time.
@@ -110,7 +113,7 @@ func (c *Cluster) bring(ctx context.Context, options UpOptions, within time.Dura
 		return err
 	}
 	if err := c.fill(ctx, printer); err != nil {
-		return errors.Join(err, c.explain())
+		return errors.Join(err, c.explain(context.WithoutCancel(ctx)))
 	}
 	printer.Total("the host cluster is up")
 	return nil
@@ -150,7 +153,7 @@ func (c *Cluster) ensureSupervisor(ctx context.Context, options UpOptions) error
 	if err != nil {
 		return err
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	if err := errors.Join(os.RemoveAll(c.layout.Status()), c.writeStart(listener)); err != nil {
 		return fmt.Errorf("write down the start: %w", err)
 	}
@@ -180,10 +183,13 @@ func (c *Cluster) listen() (*net.TCPListener, error) {
 }
 
 func (c *Cluster) writeStart(listener *net.TCPListener) error {
-	port := listener.Addr().(*net.TCPAddr).Port
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		return fmt.Errorf("read the listener's address: %w", err)
+	}
 	now := time.Now().UTC().Format(time.RFC3339Nano)
 	return errors.Join(
-		os.WriteFile(c.layout.Port(), []byte(strconv.Itoa(port)+"\n"), 0o644),
+		os.WriteFile(c.layout.Port(), []byte(port+"\n"), 0o644),
 		os.WriteFile(c.layout.Started(), []byte(now+"\n"), 0o644),
 		os.WriteFile(c.layout.Version(), []byte(filepath.Base(c.cache.Dir)+"\n"), 0o644),
 	)
@@ -228,7 +234,7 @@ func (c *Cluster) fill(ctx context.Context, printer *progress.Printer) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return printer.Part(ctx, "node, network policies, DNS and Flux ready", c.missingDetail, c.awaitReady)
+	return printer.Part(ctx, "node, network policies, DNS and Flux ready", func() string { return c.missingDetail(ctx) }, c.awaitReady)
 }
 
 func (c *Cluster) applyManifests(ctx context.Context) error {
@@ -240,14 +246,10 @@ func (c *Cluster) applyManifests(ctx context.Context) error {
 }
 
 // announce says how the cluster is used.
-func (c *Cluster) announce(headline string) error {
-	if headline != "" {
-		fmt.Fprintln(c.out, headline)
-	}
+func (c *Cluster) announce() {
 	running, err := os.ReadFile(c.layout.Version())
 	if err == nil && string(running) != filepath.Base(c.cache.Dir)+"\n" {
 		fmt.Fprintln(c.out, "it runs programs of another version than this clone asks for: \"make down\" and \"make up\" change that")
 	}
 	fmt.Fprintf(c.out, "export KUBECONFIG=%s\n", c.layout.Kubeconfig())
-	return nil
 }

@@ -91,8 +91,8 @@ func (c *Cluster) missing(ctx context.Context) ([]string, error) {
 }
 
 // missingDetail tells what a start still waits for.
-func (c *Cluster) missingDetail() string {
-	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
+func (c *Cluster) missingDetail(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	missing, err := c.missing(ctx)
 	if err != nil {
@@ -120,7 +120,7 @@ func (c *Cluster) daemonsDetail() string {
 }
 
 // explain finds what most likely kept the cluster from coming up.
-func (c *Cluster) explain() error {
+func (c *Cluster) explain(ctx context.Context) error {
 	statuses, err := supervisor.ReadStatus(c.layout.Status())
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (c *Cluster) explain() error {
 				c.logTail(status.Name))
 		}
 	}
-	return fmt.Errorf("%s; logs are in %s; \"make down\" and \"make up\" start afresh", c.missingDetail(), c.layout.Logs)
+	return fmt.Errorf("%s; logs are in %s; \"make down\" and \"make up\" start afresh", c.missingDetail(ctx), c.layout.Logs)
 }
 
 // logTail is the end of a daemon's log as an error.

@@ -68,6 +68,7 @@ func (b Backends) route(ctx context.Context, serverName string) (tcpproxy.Target
 // closing is the target that ends a connection.
 type closing struct{}
 
+// HandleConn closes conn.
 func (closing) HandleConn(conn net.Conn) { _ = conn.Close() }
 
 // ParseServiceName splits NAME.NAMESPACE.svc, with or without the cluster's domain behind it. kubernetes.default.svc is the

@@ -112,6 +112,15 @@ func cluster(at time.Time, change func(objects []runtime.Object)) *fake.Clientse
 	return fake.NewClientset(objects...)
 }
 
+// forEach changes every object of one kind.
+func forEach[T runtime.Object](objects []runtime.Object, change func(T)) {
+	for _, object := range objects {
+		if found, ok := object.(T); ok {
+			change(found)
+		}
+	}
+}
+
 func TestMissing(t *testing.T) {
 	started := time.Unix(1000, 999)
 	all := []string{"coredns", "helm-controller", "kustomize-controller", "node", "source-controller"}
@@ -126,21 +135,21 @@ func TestMissing(t *testing.T) {
 		{"all is ready within the second of the start", started.Truncate(time.Second), nothing, nil},
 		{"all was ready before the start only", started.Add(-time.Second), nothing, all},
 		{"the node is not ready", started.Add(time.Second), func(objects []runtime.Object) {
-			objects[0].(*corev1.Node).Status.Conditions[0].Status = corev1.ConditionFalse
+			forEach(objects, func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionFalse })
 		}, []string{"node"}},
 		{"a rollout goes on", started.Add(time.Second), func(objects []runtime.Object) {
-			for _, object := range objects {
-				if deployment, ok := object.(*appsv1.Deployment); ok && deployment.Name == "helm-controller" {
+			forEach(objects, func(deployment *appsv1.Deployment) {
+				if deployment.Name == "helm-controller" {
 					deployment.Generation = 2
 				}
-			}
+			})
 		}, []string{"helm-controller"}},
 		{"a container is not ready", started.Add(time.Second), func(objects []runtime.Object) {
-			for _, object := range objects {
-				if pod, ok := object.(*corev1.Pod); ok && pod.Name == "coredns" {
+			forEach(objects, func(pod *corev1.Pod) {
+				if pod.Name == "coredns" {
 					pod.Status.ContainerStatuses[0].Ready = false
 				}
-			}
+			})
 		}, []string{"coredns"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -4,6 +4,7 @@
 package pki
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"net"
@@ -135,7 +136,7 @@ func TestRedirectChangesTheServerOnly(t *testing.T) {
 	if after.Host != "https://127.0.0.1:20001" {
 		t.Errorf("server is %s", after.Host)
 	}
-	if string(after.CAData) != string(before.CAData) || string(after.KeyData) != string(before.KeyData) {
+	if !bytes.Equal(after.CAData, before.CAData) || !bytes.Equal(after.KeyData, before.KeyData) {
 		t.Error("authority or key changed")
 	}
 	info, err := os.Stat(to)

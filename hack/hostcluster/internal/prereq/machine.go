@@ -65,7 +65,7 @@ func disk(need uint64, folder string) error {
 	if err := unix.Statfs(folder, &found); err != nil {
 		return fmt.Errorf("ask for free space at %s: %w", folder, err)
 	}
-	free := found.Bavail * uint64(found.Bsize)
+	free := found.Bavail * uint64(max(found.Bsize, 0))
 	if free < need {
 		return fmt.Errorf("%d GiB free at %s, %d GiB needed: make room", free/gib, folder, need/gib)
 	}

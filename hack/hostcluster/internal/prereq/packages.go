@@ -95,7 +95,7 @@ func static(path string) func() bool {
 		if err != nil {
 			return false
 		}
-		defer binary.Close()
+		defer func() { _ = binary.Close() }()
 		for _, program := range binary.Progs {
 			if program.Type == elf.PT_INTERP {
 				return false

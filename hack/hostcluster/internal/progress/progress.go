@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -92,7 +93,7 @@ func (p *Printer) say(format string, args ...any) {
 	fmt.Fprintf(p.out, format, args...)
 }
 
-func digits(n int) int { return len(fmt.Sprint(n)) }
+func digits(n int) int { return len(strconv.Itoa(n)) }
 
 func round(d time.Duration) time.Duration {
 	if d > time.Minute {

@@ -56,7 +56,7 @@ func clearFlags(path string) error {
 	if err != nil {
 		return fmt.Errorf("look for immutable files: %w", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	flags, err := unix.IoctlGetUint32(int(file.Fd()), unix.FS_IOC_GETFLAGS)
 	if errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EOPNOTSUPP) {
 		return nil

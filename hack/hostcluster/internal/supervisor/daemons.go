@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -36,9 +37,9 @@ func runDaemons(ctx context.Context, daemons []node.Daemon, gates map[node.Gate]
 		go d.keep(ctx, gates)
 	}
 	<-ctx.Done()
-	for i := len(running) - 1; i >= 0; i-- {
-		close(running[i].stop)
-		<-running[i].ended
+	for _, d := range slices.Backward(running) {
+		close(d.stop)
+		<-d.ended
 	}
 	return nil
 }
@@ -97,7 +98,7 @@ func (d *daemon) run() error {
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	command := exec.Command(node.Bin(d.Name), d.Args...)
 	command.Env = append(os.Environ(), "PATH="+node.Path())
 	command.Dir = "/"

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -89,7 +90,7 @@ func raiseLimits() {
 		_, err = fmt.Sscan(string(text), &now)
 	}
 	if err == nil && now < instances {
-		err = os.WriteFile(path, []byte(fmt.Sprint(instances)), 0o644)
+		err = os.WriteFile(path, []byte(strconv.Itoa(instances)), 0o644)
 	}
 	if err != nil {
 		slog.Warn("limit of file watches stays as it is", "error", err)

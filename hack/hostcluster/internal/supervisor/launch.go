@@ -46,7 +46,7 @@ func Launch(layout clone.Layout, settings Settings, listener *net.TCPListener) e
 	if err != nil {
 		return fmt.Errorf("hand over the listener: %w", err)
 	}
-	defer socket.Close()
+	defer func() { _ = socket.Close() }()
 	if err := os.MkdirAll(layout.Logs, 0o755); err != nil {
 		return fmt.Errorf("make folder for logs: %w", err)
 	}
@@ -54,7 +54,7 @@ func Launch(layout clone.Layout, settings Settings, listener *net.TCPListener) e
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	command := exec.Command("/proc/self/exe", settings.args(InitCommand)...)
 	command.Args[0] = "hostcluster"
 	command.Dir = "/"

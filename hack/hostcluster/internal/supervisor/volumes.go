@@ -21,7 +21,7 @@ func openVolumes(ctx context.Context, folder string) error {
 	if err != nil {
 		return fmt.Errorf("watch volumes: %w", err)
 	}
-	defer watcher.Close()
+	defer func() { _ = watcher.Close() }()
 	if err := watcher.Add(folder); err != nil {
 		return fmt.Errorf("watch volumes: %w", err)
 	}

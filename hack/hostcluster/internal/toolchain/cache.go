@@ -98,8 +98,7 @@ func (c Cache) lock(ctx context.Context, out io.Writer) (release func(), err err
 			return func() { _ = file.Close() }, nil
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			file.Close()
-			return nil, fmt.Errorf("lock the cache: %w", err)
+			return nil, errors.Join(fmt.Errorf("lock the cache: %w", err), file.Close())
 		}
 		if !said {
 			fmt.Fprintln(out, "another clone is building the same binaries: waiting for it")
@@ -107,8 +106,7 @@ func (c Cache) lock(ctx context.Context, out io.Writer) (release func(), err err
 		}
 		select {
 		case <-ctx.Done():
-			file.Close()
-			return nil, ctx.Err()
+			return nil, errors.Join(ctx.Err(), file.Close())
 		case <-time.After(time.Second):
 		}
 	}

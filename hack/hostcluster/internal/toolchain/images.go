@@ -43,12 +43,16 @@ func images(bin string) []archive.Image {
 		controller(bin, "helm-controller", HelmControllerImage),
 		controller(bin, "kustomize-controller", KustomizeControllerImage),
 		{Ref: "ghcr.io/loft-sh/kubernetes:v1.36.0", Files: append(kubernetesFiles(bin), shell...)},
-		{Ref: "ghcr.io/loft-sh/vcluster-oss:" + bare(VCluster), Entrypoint: []string{"/vcluster", "start"},
-			Files: append([]archive.File{built("vcluster", "/vcluster"), certificates}, shell...)},
+		{
+			Ref: "ghcr.io/loft-sh/vcluster-oss:" + bare(VCluster), Entrypoint: []string{"/vcluster", "start"},
+			Files: append([]archive.File{built("vcluster", "/vcluster"), certificates}, shell...),
+		},
 		{Ref: "registry.k8s.io/etcd:3.6.8-0", Files: append([]archive.File{built("etcd", "/usr/local/bin/etcd")}, shell...)},
 		{Ref: "mirror.gcr.io/library/alpine:3.20", Command: []string{"/bin/sh"}, Files: shell},
-		{Ref: ProbeImage, Command: []string{"probe", "serve"}, User: nobody,
-			Files: append([]archive.File{built("probe", "/usr/local/bin/probe"), certificates}, shell...)},
+		{
+			Ref: ProbeImage, Command: []string{"probe", "serve"}, User: nobody,
+			Files: append([]archive.File{built("probe", "/usr/local/bin/probe"), certificates}, shell...),
+		},
 	}
 }
 
