@@ -31,8 +31,9 @@ const heartbeats = 10
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
+	err := run(ctx)
+	stop()
+	if err != nil {
 		klog.ErrorS(err, "kube-router ended")
 		os.Exit(1)
 	}
