@@ -1,0 +1,217 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudspace
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/yaml"
+)
+
+var expires = time.Date(2031, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// identity is a certificate with its key, in PEM.
+type identity struct{ certificate, key []byte }
+
+func newIdentity(t *testing.T) identity {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kubernetes-super-admin"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: expires.Add(-time.Hour), NotAfter: expires,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return identity{
+		certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		key:         pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}),
+	}
+}
+
+// written is a kubeconfig as a vCluster writes it.
+func written(ca, user identity) *clientcmdapi.Config {
+	config := clientcmdapi.NewConfig()
+	config.CurrentContext = "my-vcluster"
+	config.Contexts["my-vcluster"] = &clientcmdapi.Context{Cluster: "my-vcluster", AuthInfo: "my-vcluster"}
+	config.Clusters["my-vcluster"] = &clientcmdapi.Cluster{Server: "https://localhost:8443", CertificateAuthorityData: ca.certificate}
+	config.AuthInfos["my-vcluster"] = &clientcmdapi.AuthInfo{ClientCertificateData: user.certificate, ClientKeyData: user.key}
+	return config
+}
+
+func TestAKubeconfigIsRebuiltFromItsCertificates(t *testing.T) {
+	ca, user, other := newIdentity(t), newIdentity(t), newIdentity(t)
+	names := newScope(testCloudSpace("staging")).names
+	tests := map[string]func(*clientcmdapi.Config){
+		"as it is written": func(*clientcmdapi.Config) {},
+		"with an exec plugin": func(c *clientcmdapi.Config) {
+			c.AuthInfos["my-vcluster"].Exec = &clientcmdapi.ExecConfig{APIVersion: "client.authentication.k8s.io/v1", Command: "/bin/evil", InteractiveMode: "Never"}
+		},
+		"with an auth provider": func(c *clientcmdapi.Config) {
+			c.AuthInfos["my-vcluster"].AuthProvider = &clientcmdapi.AuthProviderConfig{Name: "evil"}
+		},
+		"with references to files": func(c *clientcmdapi.Config) {
+			c.AuthInfos["my-vcluster"].TokenFile = "/var/run/secrets/evil"
+			c.AuthInfos["my-vcluster"].ClientCertificate = "/etc/evil.crt"
+			c.AuthInfos["my-vcluster"].ClientKey = "/etc/evil.key"
+			c.Clusters["my-vcluster"].CertificateAuthority = "/etc/evil-ca.crt"
+		},
+		"with a token and a password": func(c *clientcmdapi.Config) {
+			c.AuthInfos["my-vcluster"].Token = "evil-token"
+			c.AuthInfos["my-vcluster"].Username, c.AuthInfos["my-vcluster"].Password = "evil-user", "evil-password"
+		},
+		"that impersonates": func(c *clientcmdapi.Config) {
+			c.AuthInfos["my-vcluster"].Impersonate = "evil-user"
+			c.AuthInfos["my-vcluster"].ImpersonateGroups = []string{"evil-group"}
+		},
+		"for another server": func(c *clientcmdapi.Config) {
+			c.Clusters["my-vcluster"].Server = "https://evil.example.com"
+			c.Clusters["my-vcluster"].TLSServerName = "evil.example.com"
+		},
+		"that does not check certificates": func(c *clientcmdapi.Config) {
+			c.Clusters["my-vcluster"].InsecureSkipTLSVerify = true
+		},
+		"through a proxy": func(c *clientcmdapi.Config) {
+			c.Clusters["my-vcluster"].ProxyURL = "http://evil.example.com:3128"
+		},
+		"with a second cluster, user and context": func(c *clientcmdapi.Config) {
+			c.Clusters["evil"] = &clientcmdapi.Cluster{Server: "https://evil.example.com", CertificateAuthorityData: other.certificate}
+			c.AuthInfos["evil"] = &clientcmdapi.AuthInfo{ClientCertificateData: other.certificate, ClientKeyData: other.key}
+			c.Contexts["evil"] = &clientcmdapi.Context{Cluster: "evil", AuthInfo: "evil", Namespace: "evil"}
+		},
+		"with a namespace in its context": func(c *clientcmdapi.Config) {
+			c.Contexts["my-vcluster"].Namespace = "evil"
+		},
+	}
+	for name, alter := range tests {
+		t.Run(name, func(t *testing.T) {
+			config := written(ca, user)
+			alter(config)
+			untrusted, err := clientcmd.Write(*config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := rebuildKubeconfig(untrusted, names)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := expected(t, ca, user); !bytes.Equal(got.text, want) {
+				t.Errorf("got\n%s\nwant\n%s", got.text, want)
+			}
+			if strings.Contains(string(got.text), "evil") || strings.Contains(string(got.text), base64.StdEncoding.EncodeToString(other.certificate)) {
+				t.Errorf("something was taken over:\n%s", got.text)
+			}
+			if !got.expires.Equal(expires) {
+				t.Errorf("expires %v, want %v", got.expires, expires)
+			}
+		})
+	}
+}
+
+// expected is spelled out in full: whatever is not in it must never appear.
+func expected(t *testing.T, ca, user identity) []byte {
+	t.Helper()
+	base := base64.StdEncoding.EncodeToString
+	text := `{"apiVersion": "v1", "kind": "Config", "current-context": "cloudspace-alice-default--staging",
+"contexts": [{"name": "cloudspace-alice-default--staging", "context": {"cluster": "cloudspace-alice-default--staging", "user": "cloudspace-alice-default--staging"}}],
+"clusters": [{"name": "cloudspace-alice-default--staging", "cluster": {
+  "server": "https://alice-default--staging.vcluster-alice-default--staging.svc:443", "certificate-authority-data": "` + base(ca.certificate) + `"}}],
+"users": [{"name": "cloudspace-alice-default--staging", "user": {
+  "client-certificate-data": "` + base(user.certificate) + `", "client-key-data": "` + base(user.key) + `"}}]}`
+	document, err := yaml.JSONToYAML([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document
+}
+
+// The errors go into conditions that people read: none may quote what was in the Secret.
+func TestAKubeconfigThatCannotBeUsedIsRefused(t *testing.T) {
+	ca, user, other := newIdentity(t), newIdentity(t), newIdentity(t)
+	alter := func(change func(*clientcmdapi.Config)) []byte {
+		config := written(ca, user)
+		change(config)
+		text, err := clientcmd.Write(*config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	good := alter(func(*clientcmdapi.Config) {})
+	tests := map[string]struct {
+		untrusted []byte
+		want      string
+	}{
+		"one byte more than allowed":  {append(append([]byte{}, good...), bytes.Repeat([]byte("\n"), 64<<10-len(good)+1)...), "it is too large"},
+		"nothing":                     {nil, "it has no current context"},
+		"no kubeconfig":               {[]byte("evil: ["), "it is not a kubeconfig"},
+		"another kind":                {[]byte(`{"apiVersion":"v1","kind":"Secret"}`), "it is not a kubeconfig"},
+		"no current context":          {alter(func(c *clientcmdapi.Config) { c.CurrentContext = "" }), "it has no current context"},
+		"a context that is not there": {alter(func(c *clientcmdapi.Config) { c.CurrentContext = "evil" }), "it has no current context"},
+		"a context without a cluster": {alter(func(c *clientcmdapi.Config) { c.Contexts["my-vcluster"].Cluster = "evil" }), "its current context names no cluster or no user"},
+		"a context without a user":    {alter(func(c *clientcmdapi.Config) { c.Contexts["my-vcluster"].AuthInfo = "evil" }), "its current context names no cluster or no user"},
+		"no authority":                {alter(func(c *clientcmdapi.Config) { c.Clusters["my-vcluster"].CertificateAuthorityData = nil }), "it has no certificate authority"},
+		"an authority in a file": {alter(func(c *clientcmdapi.Config) {
+			c.Clusters["my-vcluster"].CertificateAuthorityData, c.Clusters["my-vcluster"].CertificateAuthority = nil, "/etc/evil"
+		}), "it has no certificate authority"},
+		"an authority that is no PEM": {alter(func(c *clientcmdapi.Config) { c.Clusters["my-vcluster"].CertificateAuthorityData = []byte("evil") }), "its certificate authority is not a certificate"},
+		"an authority that is a key":  {alter(func(c *clientcmdapi.Config) { c.Clusters["my-vcluster"].CertificateAuthorityData = ca.key }), "its certificate authority is not a certificate"},
+		"an authority with a key behind": {alter(func(c *clientcmdapi.Config) {
+			c.Clusters["my-vcluster"].CertificateAuthorityData = append(append([]byte{}, ca.certificate...), ca.key...)
+		}), "its certificate authority is not a certificate"},
+		"an authority with words behind": {alter(func(c *clientcmdapi.Config) {
+			c.Clusters["my-vcluster"].CertificateAuthorityData = append(append([]byte{}, ca.certificate...), "evil"...)
+		}), "its certificate authority is not a certificate"},
+		"an authority that is damaged": {alter(func(c *clientcmdapi.Config) {
+			c.Clusters["my-vcluster"].CertificateAuthorityData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("evil")})
+		}), "its certificate authority cannot be parsed"},
+		"no client certificate": {alter(func(c *clientcmdapi.Config) { c.AuthInfos["my-vcluster"].ClientCertificateData = nil }), "it has no valid client certificate and key"},
+		"a client certificate in a file": {alter(func(c *clientcmdapi.Config) {
+			c.AuthInfos["my-vcluster"].ClientCertificateData, c.AuthInfos["my-vcluster"].ClientCertificate = nil, "/etc/evil"
+		}), "it has no valid client certificate and key"},
+		"no client key":                  {alter(func(c *clientcmdapi.Config) { c.AuthInfos["my-vcluster"].ClientKeyData = nil }), "it has no valid client certificate and key"},
+		"the key of another certificate": {alter(func(c *clientcmdapi.Config) { c.AuthInfos["my-vcluster"].ClientKeyData = other.key }), "it has no valid client certificate and key"},
+		"a token alone":                  {alter(func(c *clientcmdapi.Config) { c.AuthInfos["my-vcluster"] = &clientcmdapi.AuthInfo{Token: "evil"} }), "it has no valid client certificate and key"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := rebuildKubeconfig(tt.untrusted, newScope(testCloudSpace("default")).names)
+			if err == nil || err.Error() != tt.want || got != nil {
+				t.Errorf("got %v, %v, want the error %q and nothing else", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestAKubeconfigAtTheSizeLimitIsRead(t *testing.T) {
+	text, err := clientcmd.Write(*written(newIdentity(t), newIdentity(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	padded := append(text, bytes.Repeat([]byte("\n"), 64<<10-len(text))...)
+	if _, err := rebuildKubeconfig(padded, newScope(testCloudSpace("default")).names); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,148 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudspace
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/conditions/conditionstest"
+	"github.com/tantilium/cloud-runner/internal/step"
+)
+
+// moment is one pass in the life of a CloudSpace: when it is, what happened, and what stops it.
+type moment struct {
+	at       time.Duration
+	happened string
+	step     string
+	err      error
+	// advisor is the error of the step that does not count for Ready.
+	advisor error
+	change  func(*scope)
+}
+
+// The lives of CloudSpaces as people see them in status, told as stories: read the golden file to see what each moment shows.
+func TestLifecycle(t *testing.T) {
+	wait := step.Wait
+	lives := []struct {
+		name    string
+		moments []moment
+	}{
+		{"created, active, an outage, recovered, deleted", []moment{
+			{at: 0, happened: "made before its Tenant", step: "QuotaReserved", err: wait("TenantNotFound", "waiting for Tenant alice-default")},
+			{at: 2 * time.Second, happened: "the Tenant is there", step: "PoliciesApplied", err: wait("WaitingForQuota", "waiting for the quota of the host namespace to be enforced")},
+			{at: 3 * time.Second, happened: "the quota is enforced", step: "ControlPlaneReady", err: wait("Installing", "installing the control plane")},
+			{at: 60 * time.Second, happened: "the control plane answers", step: "KubeconfigReady", err: wait("WaitingForKubeconfig", "waiting for the control plane to write its kubeconfig")},
+			{at: 61 * time.Second, happened: "the kubeconfig is stored", step: "FluxReady", err: wait("Installing", "installing Flux"), change: store},
+			{at: 90 * time.Second, happened: "Flux runs", advisor: wait("Installing", "installing the App Advisor")},
+			{at: 95 * time.Second, happened: "the App Advisor runs"},
+			{at: time.Hour, happened: "etcd is gone", step: "ControlPlaneReady", err: wait("Starting", "waiting for etcd of the control plane")},
+			{at: time.Hour + 16*time.Minute, happened: "and is not back by the deadline", step: "ControlPlaneReady", err: wait("Starting", "waiting for etcd of the control plane")},
+			{at: 2 * time.Hour, happened: "etcd is back"},
+			{at: 3 * time.Hour, happened: "deleted", change: deleted("ReleaseInner", "waiting for release alice-default-flux")},
+			{at: 3*time.Hour + 5*time.Second, happened: "nothing is left inside", change: deleted("RemoveNamespace", "waiting for the host namespace")},
+		}},
+		{"created, somebody else's namespace in the way, mended", []moment{
+			{at: 0, happened: "the namespace of its name is somebody else's", step: "NamespaceReady", err: step.Terminal("NotOurs", "Namespace vcluster-alice-default exists and was not made for this object; it is left alone")},
+			{at: time.Minute, happened: "the namespace is gone", step: "ControlPlaneReady", err: wait("Installing", "installing the control plane")},
+			{at: 2 * time.Minute, happened: "everything is proven", change: store},
+		}},
+		{"created, the control plane does not come up in time, then does", []moment{
+			{at: 0, happened: "installing", step: "ControlPlaneReady", err: wait("Installing", "installing the control plane")},
+			{at: 15*time.Minute - time.Second, happened: "a second before the deadline", step: "ControlPlaneReady", err: wait("InstallFailed", "installing the control plane failed and is tried again: timed out")},
+			{at: 15 * time.Minute, happened: "the deadline", step: "ControlPlaneReady", err: wait("InstallFailed", "installing the control plane failed and is tried again: timed out")},
+			{at: 16 * time.Minute, happened: "a call fails", step: "ControlPlaneReady", err: errBoom},
+			{at: 20 * time.Minute, happened: "it is up after all", step: "FluxReady", err: wait("Installing", "installing Flux"), change: store},
+			{at: 21 * time.Minute, happened: "everything is proven"},
+		}},
+		{"asks for what is not offered, then for less", []moment{
+			{at: 0, happened: "an unknown version", step: "ControlPlaneReady", err: step.Terminal("UnsupportedVersion", "Kubernetes v1.20.0 is not offered; offered are v1.36.0, v1.35.0")},
+			{at: time.Minute, happened: "the spec is changed", step: "ControlPlaneReady", err: wait("Installing", "installing the control plane"), change: func(s *scope) { s.object.Generation++ }},
+		}},
+	}
+	var story strings.Builder
+	for _, life := range lives {
+		fmt.Fprintf(&story, "# %s\n\n", life.name)
+		object := testCloudSpace("default")
+		r := &Reconciler{Platform: testPlatform(t)}
+		for _, m := range life.moments {
+			live(t, r, object, m)
+			tell(&story, object, m)
+			if err := conditionstest.Check(object); err != nil {
+				t.Errorf("%s, %s: %v", life.name, m.happened, err)
+			}
+		}
+	}
+	compareGolden(t, "lifecycle.golden.txt", []byte(story.String()))
+}
+
+// live makes one pass, and sees that a second one would change nothing.
+func live(t *testing.T, r *Reconciler, object *v1alpha1.CloudSpace, m moment) {
+	t.Helper()
+	s := newScope(object)
+	if m.change != nil {
+		m.change(s)
+	}
+	if !object.DeletionTimestamp.IsZero() {
+		return
+	}
+	errs := map[string]error{}
+	if m.step != "" {
+		errs[m.step] = m.err
+	}
+	if m.advisor != nil {
+		errs["AdvisorReady"] = m.advisor
+	}
+	made := outcomes(t, r, errs)
+	object.Status = newStatus(s, made, noon.Add(m.at))
+	if diff := cmp.Diff(object.Status, newStatus(s, made, noon.Add(m.at))); diff != "" {
+		t.Errorf("%s: a second pass would write again:\n%s", m.happened, diff)
+	}
+}
+
+func store(s *scope) {
+	s.observed.credentials, s.observed.kubeconfig = &credentials{expires: expires}, ownSecret(s)
+}
+
+// deleted makes a pass of taking down.
+func deleted(waits, message string) func(*scope) {
+	return func(s *scope) {
+		at := noon.Add(3 * time.Hour)
+		s.object.DeletionTimestamp = &metav1.Time{Time: at}
+		var made []step.Outcome
+		for _, name := range []string{"ReleaseInner", "ReleaseControlPlane", "RemoveKubeconfig", "RemoveNamespace"} {
+			o := step.Outcome{Proves: name, Attempted: true}
+			if name == waits {
+				o.Err = step.Wait("Remaining", message)
+				made = append(made, o)
+				break
+			}
+			made = append(made, o)
+		}
+		s.object.Status = deletingStatus(s, made, at)
+	}
+}
+
+// tell writes down what a person sees.
+func tell(story *strings.Builder, object *v1alpha1.CloudSpace, m moment) {
+	fmt.Fprintf(story, "+%s: %s\n    phase %s\n", m.at, m.happened, object.Status.Phase)
+	for _, c := range object.Status.Conditions {
+		line := fmt.Sprintf("    %-18s %-8s %-22s since +%-9s %s", c.Type, c.Status, c.Reason, c.LastTransitionTime.Sub(noon), c.Message)
+		story.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	for _, d := range object.Status.Deletion {
+		fmt.Fprintf(story, "    deletion %-20s done %v %s\n", d.Step, d.Done, d.Message)
+	}
+	var timeline []string
+	for _, entry := range object.Status.Timeline {
+		timeline = append(timeline, fmt.Sprintf("%s +%s", entry.Phase, entry.Time.Sub(noon)))
+	}
+	fmt.Fprintf(story, "    timeline %s\n\n", strings.Join(timeline, ", "))
+}

@@ -1,0 +1,81 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudspace
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
+
+	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+)
+
+// Every change of these files restarts every control plane that has been made before.
+func TestValuesOfTheVClusterChart(t *testing.T) {
+	tests := map[string]struct {
+		name     string
+		spec     func(*v1alpha1.CloudSpace)
+		platform func(*configv1alpha1.PlatformConfig)
+	}{
+		"values-default.golden.yaml": {name: "default"},
+		"values-staging-medium.golden.yaml": {name: "staging", spec: func(c *v1alpha1.CloudSpace) {
+			c.Spec.KubernetesVersion = "v1.35.0"
+			c.Spec.ControlPlane = v1alpha1.ControlPlane{Size: "Medium", Etcd: v1alpha1.Etcd{Storage: resource.MustParse("8Gi"), StorageClassName: "fast"}}
+		}},
+		"values-mirror.golden.yaml": {name: "default", platform: func(p *configv1alpha1.PlatformConfig) {
+			p.Images.Registry = "mirror.example.com/hub"
+		}},
+	}
+	for golden, tt := range tests {
+		t.Run(golden, func(t *testing.T) {
+			r := &Reconciler{Platform: testPlatform(t)}
+			if tt.platform != nil {
+				tt.platform(r.Platform)
+			}
+			object := testCloudSpace(tt.name)
+			if tt.spec != nil {
+				tt.spec(object)
+			}
+			version, size, err := r.offered(object.Spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values := desiredValues(newScope(object).names, object.Spec.ControlPlane.Etcd, version, size, r.Platform)
+			text, err := yaml.Marshal(values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareGolden(t, golden, text)
+		})
+	}
+}
+
+func TestTheSameCloudSpaceAlwaysHasTheSameValues(t *testing.T) {
+	r := &Reconciler{Platform: testPlatform(t)}
+	object := testCloudSpace("default")
+	render := func() string {
+		version, size, err := r.offered(object.Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		release, err := desiredControlPlane(newScope(object), r.Platform, desiredValues(newScope(object).names, object.Spec.ControlPlane.Etcd, version, size, r.Platform))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(release.Spec.Values.Raw)
+	}
+	first := render()
+	for range 20 {
+		if again := render(); again != first {
+			t.Fatalf("rendered %s, then %s", first, again)
+		}
+	}
+	// What does not concern the control plane must not restart it.
+	object.Spec.DisplayName, object.Spec.Resources.CPU, object.Spec.Resources.Pods = "Alice", resource.MustParse("64"), 9
+	if again := render(); again != first {
+		t.Errorf("another name and other resources gave other values:\n%s\n%s", first, again)
+	}
+}
