@@ -42,12 +42,13 @@ func (c *Cluster) Build(ctx context.Context) error {
 }
 
 func (c *Cluster) build(ctx context.Context) error {
-	needs := prereq.ToRun
-	if !c.cache.Complete() {
-		needs = prereq.ToBuild
-	}
-	if err := prereq.Check(needs, c.layout.Root); err != nil {
+	if err := prereq.Check(prereq.ToRun, c.layout.Root); err != nil {
 		return err
+	}
+	if !c.cache.Complete() {
+		if err := prereq.Check(prereq.ToBuild, c.cache.Dir); err != nil {
+			return err
+		}
 	}
 	if err := prereq.Install(ctx, c.out); err != nil {
 		return err

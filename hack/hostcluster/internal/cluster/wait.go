@@ -64,8 +64,11 @@ func (c *Cluster) missing(ctx context.Context) ([]string, error) {
 			missing = append(missing, status.Name)
 		}
 	}
-	if len(statuses) == 0 || len(missing) > 0 {
-		return append(missing, "daemons"), nil
+	if len(statuses) == 0 {
+		return []string{"daemons"}, nil
+	}
+	if len(missing) > 0 {
+		return missing, nil
 	}
 	text, err := os.ReadFile(c.layout.Started())
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 
 	"golang.org/x/sys/unix"
@@ -18,7 +19,7 @@ const gib = 1 << 30
 
 // Needs are the least amounts, in bytes, that a command asks of the machine.
 type Needs struct {
-	// Disk is the free space at the folder of the same name in Check.
+	// Disk is the free space at the folder that Check is given.
 	Disk uint64
 	// Memory is the memory of the whole machine.
 	Memory uint64
@@ -30,7 +31,8 @@ var (
 	ToBuild = Needs{Disk: 15 * gib, Memory: 6 * gib}
 )
 
-// Check returns one error for each thing that is missing, joined, each on a line of its own and saying what to do.
+// Check returns one error for each thing that is missing, joined, each on a line of its own and saying what to do. The folder
+// is where space is looked for; it need not be there yet.
 func Check(needs Needs, folder string) error {
 	if runtime.GOOS != "linux" {
 		return fmt.Errorf("the host cluster runs on Linux only, this is %s: use a Linux machine", runtime.GOOS)
@@ -62,7 +64,11 @@ func golang() error {
 
 func disk(need uint64, folder string) error {
 	var found unix.Statfs_t
-	if err := unix.Statfs(folder, &found); err != nil {
+	err := unix.Statfs(folder, &found)
+	if errors.Is(err, unix.ENOENT) && folder != filepath.Dir(folder) {
+		return disk(need, filepath.Dir(folder))
+	}
+	if err != nil {
 		return fmt.Errorf("ask for free space at %s: %w", folder, err)
 	}
 	free := found.Bavail * uint64(max(found.Bsize, 0))

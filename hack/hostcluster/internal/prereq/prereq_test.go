@@ -6,6 +6,7 @@ package prereq
 import (
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -34,8 +35,10 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 }
 
 func TestWhatIsThereIsNoError(t *testing.T) {
-	if err := disk(1, t.TempDir()); err != nil {
-		t.Error(err)
+	for _, folder := range []string{t.TempDir(), filepath.Join(t.TempDir(), "not", "yet")} {
+		if err := disk(1, folder); err != nil {
+			t.Error(err)
+		}
 	}
 	if err := memory(1 << 20); err != nil {
 		t.Error(err)

@@ -35,7 +35,7 @@ func (c Cache) Ensure(ctx context.Context, out io.Writer) error {
 	if c.Complete() {
 		return nil
 	}
-	fmt.Fprintf(out, "building the cluster's programs into %s (once for each version; cold, about a quarter of an hour on two cores)\n", c.Dir)
+	fmt.Fprintf(out, "building the cluster's programs into %s (once for each version; ten minutes or more on two cores if Go has compiled none of it before)\n", c.Dir)
 	partial := c.Dir + ".partial"
 	for _, folder := range []string{"bin", "images", "charts", "crds"} {
 		if err := os.MkdirAll(filepath.Join(partial, folder), 0o755); err != nil {

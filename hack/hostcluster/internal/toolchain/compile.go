@@ -12,10 +12,12 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -49,6 +51,11 @@ func (c *compilation) build(ctx context.Context, tools, target string) error {
 	command := exec.CommandContext(ctx, "go", "build", "-v", "-buildvcs=false", "-ldflags", c.linkerFlags(), "-o", target, c.part.Package)
 	command.Dir = tools
 	command.Env = append(os.Environ(), environment()...)
+	// A compiler that outlived this process would write into what the next one builds. The kernel ends it with the thread
+	// that started it, so the thread must stay.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	messages, err := command.StderrPipe()
 	if err != nil {
 		return fmt.Errorf("listen to the compiler: %w", err)
