@@ -11,6 +11,7 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/prometheus/client_golang/prometheus"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -55,6 +56,8 @@ func CacheOptions() cache.Options {
 			&corev1.Namespace{}:        {Label: tenants},
 			&corev1.ResourceQuota{}:    {Label: ours},
 			&corev1.LimitRange{}:       {Label: ours},
+			&appsv1.Deployment{}:       {Label: ours},
+			&appsv1.StatefulSet{}:      {Label: ours},
 			&rbacv1.RoleBinding{}:      {Label: ours},
 			&corev1.Secret{}:           {Label: ours, Namespaces: system},
 			&helmv2.HelmRelease{}:      {Namespaces: system},
@@ -102,7 +105,7 @@ func CachesSynced(mgr ctrl.Manager) func(*http.Request) error {
 	return func(request *http.Request) error {
 		for _, object := range []client.Object{
 			&v1alpha1.Tenant{}, &v1alpha1.CloudSpace{}, &corev1.Namespace{}, &corev1.ResourceQuota{}, &corev1.LimitRange{},
-			&rbacv1.RoleBinding{}, &corev1.Secret{}, &helmv2.HelmRelease{}, &sourcev1.HelmChart{}, &sourcev1.HelmRepository{},
+			&rbacv1.RoleBinding{}, &corev1.Secret{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &helmv2.HelmRelease{}, &sourcev1.HelmChart{}, &sourcev1.HelmRepository{},
 		} {
 			if err := synced(request.Context(), mgr.GetCache(), object); err != nil {
 				return err

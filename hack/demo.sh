@@ -12,14 +12,13 @@ deadline=$((SECONDS + 900))
 kubeconfig=.local/$tenant.kubeconfig
 inside() { kubectl --kubeconfig "$kubeconfig" "$@"; }
 
-field() { kubectl get tenant "$tenant" -o jsonpath="$1"; }
+field() { kubectl get tenant "$tenant" -o jsonpath="$1{\"\\n\"}"; }
 
 follow() {
   local began=$SECONDS shown="" phase message
   while :; do
-    phase=$(field '{.status.phase}')
+    IFS='|' read -r phase message < <(field '{.status.phase}|{.status.conditions[?(@.type=="Ready")].message}')
     if [ -n "$phase" ] && [ "$phase" != "$shown" ]; then
-      message=$(field '{.status.conditions[?(@.type=="Ready")].message}')
       printf '%4ds  %-15s %s\n' $((SECONDS - began)) "$phase" "$message"
       shown=$phase
     fi

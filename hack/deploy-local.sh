@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 hostcluster=.local/bin/hostcluster
 binary=.local/bin/tenant-controller
 
-go build -ldflags "-s -w" -o "$binary" ./cmd/tenant-controller
+CGO_ENABLED=0 GOFLAGS=-trimpath go build -ldflags "-s -w" -o "$binary" ./cmd/tenant-controller
 "$binary" preflight
 
 # The tag names what is in the image: a changed binary rolls the Deployment, an unchanged one does not.

@@ -144,7 +144,7 @@ func chartObjectName(role string, chart *configv1alpha1.Chart) string {
 }
 
 // desiredControlPlane is the HelmRelease of the vCluster. A failed install is never uninstalled between tries: that would
-// remove the certificate authority and keep the data.
+// remove the certificate authority and keep the data. Our labels on all it installs let the operator watch the workloads.
 func desiredControlPlane(s *scope, platform *configv1alpha1.PlatformConfig, values Values) (*helmv2.HelmRelease, error) {
 	text, err := json.Marshal(values)
 	if err != nil {
@@ -156,6 +156,7 @@ func desiredControlPlane(s *scope, platform *configv1alpha1.PlatformConfig, valu
 	release.Spec.StorageNamespace = names.SystemNamespace
 	release.Spec.ServiceAccountName = platform.Helm.ServiceAccountName
 	release.Spec.Values = &apiextensionsv1.JSON{Raw: text}
+	release.Spec.CommonMetadata = &helmv2.CommonMetadata{Labels: s.owner.Labels()}
 	release.Spec.PostRenderers = []helmv2.PostRenderer{{Kustomize: &helmv2.Kustomize{Patches: []kustomize.Patch{controlPlanePriority(s.names)}}}}
 	return release, nil
 }
@@ -190,6 +191,9 @@ func desiredInner(s *scope, platform *configv1alpha1.PlatformConfig, role string
 	return release, nil
 }
 
+// desiredRelease does not let Helm wait for what it installs: the operator sees for itself when it runs. Flux works on few
+// releases at a time, and one that waits, for a broken CloudSpace perhaps, would keep others from their turn, and its own
+// deletion too.
 func desiredRelease(name, role string, chart *configv1alpha1.Chart, platform *configv1alpha1.PlatformConfig) *helmv2.HelmRelease {
 	timeout, retry, history := platform.Helm.Timeout, platform.Helm.RetryInterval, maxReleaseHistory
 	return &helmv2.HelmRelease{
@@ -199,8 +203,14 @@ func desiredRelease(name, role string, chart *configv1alpha1.Chart, platform *co
 			Timeout:    &timeout,
 			MaxHistory: &history,
 			ChartRef:   &helmv2.CrossNamespaceSourceReference{Kind: sourcev1.HelmChartKind, Name: chartObjectName(role, chart)},
-			Install:    &helmv2.Install{Strategy: &helmv2.InstallStrategy{Name: string(helmv2.ActionStrategyRetryOnFailure), RetryInterval: &retry}},
-			Upgrade:    &helmv2.Upgrade{Strategy: &helmv2.UpgradeStrategy{Name: string(helmv2.ActionStrategyRetryOnFailure), RetryInterval: &retry}},
+			Install: &helmv2.Install{
+				DisableWait: true,
+				Strategy:    &helmv2.InstallStrategy{Name: string(helmv2.ActionStrategyRetryOnFailure), RetryInterval: &retry},
+			},
+			Upgrade: &helmv2.Upgrade{
+				DisableWait: true,
+				Strategy:    &helmv2.UpgradeStrategy{Name: string(helmv2.ActionStrategyRetryOnFailure), RetryInterval: &retry},
+			},
 		},
 	}
 }

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,6 +38,9 @@ var (
 	}
 )
 
+// insideRetry is how often Flux inside a CloudSpace is asked while it is not ready: nothing inside is watched.
+const insideRetry = time.Second
+
 // insideTimeout bounds each call to a CloudSpace's API server: one that hangs must not hold a worker.
 const insideTimeout = 10 * time.Second
 
@@ -52,25 +53,42 @@ type FluxProber interface {
 // InsideFlux asks the CloudSpace's own API server.
 type InsideFlux struct{}
 
-// Missing looks at each CustomResourceDefinition and Deployment of Flux.
+// Missing looks at the Deployments of Flux first: they come last, so that there is one call for each time too early.
 func (InsideFlux) Missing(ctx context.Context, kubeconfig []byte) (string, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
 		return "", err
 	}
 	config.Timeout = insideTimeout
-	kinds, err := apiextensions.NewForConfig(config)
-	if err != nil {
-		return "", err
-	}
 	workloads, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return "", err
 	}
-	if missing, err := missingCRD(ctx, kinds); missing != "" || err != nil {
+	kinds, err := apiextensions.NewForConfig(config)
+	if err != nil {
+		return "", err
+	}
+	if missing, err := missingDeployment(ctx, workloads); missing != "" || err != nil {
 		return missing, err
 	}
-	return missingDeployment(ctx, workloads)
+	return missingCRD(ctx, kinds)
+}
+
+func missingDeployment(ctx context.Context, client kubernetes.Interface) (string, error) {
+	list, err := client.AppsV1().Deployments(names.FluxNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", err
+	}
+	running := map[string]bool{}
+	for i := range list.Items {
+		running[list.Items[i].Name] = available(&list.Items[i])
+	}
+	for _, name := range fluxDeployments {
+		if !running[name] {
+			return name, nil
+		}
+	}
+	return "", nil
 }
 
 func missingCRD(ctx context.Context, client apiextensions.Interface) (string, error) {
@@ -86,35 +104,10 @@ func missingCRD(ctx context.Context, client apiextensions.Interface) (string, er
 	return "", nil
 }
 
-func missingDeployment(ctx context.Context, client kubernetes.Interface) (string, error) {
-	for _, name := range fluxDeployments {
-		deployment, err := client.AppsV1().Deployments(names.FluxNamespace).Get(ctx, name, metav1.GetOptions{})
-		if absent := apierrors.IsNotFound(err); absent || (err == nil && !available(deployment)) {
-			return name, nil
-		}
-		if err != nil {
-			return "", err
-		}
-	}
-	return "", nil
-}
-
 func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	for _, c := range crd.Status.Conditions {
 		if c.Type == apiextensionsv1.Established {
 			return c.Status == apiextensionsv1.ConditionTrue
-		}
-	}
-	return false
-}
-
-func available(deployment *appsv1.Deployment) bool {
-	if deployment.Status.ObservedGeneration != deployment.Generation {
-		return false
-	}
-	for _, c := range deployment.Status.Conditions {
-		if c.Type == appsv1.DeploymentAvailable {
-			return c.Status == corev1.ConditionTrue
 		}
 	}
 	return false

@@ -9,6 +9,7 @@ import (
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
@@ -28,6 +29,8 @@ type observed struct {
 	quota           *corev1.ResourceQuota
 	charts          map[string]chartSource
 	controlPlane    *helmv2.HelmRelease
+	apiServer       *appsv1.Deployment
+	etcd            *appsv1.StatefulSet
 	flux            *helmv2.HelmRelease
 	advisor         *helmv2.HelmRelease
 	kubeconfig      *corev1.Secret
@@ -58,6 +61,8 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 		apply.Read(ctx, r.Client, &o.limits, host, limitsName),
 		apply.Read(ctx, r.Client, &o.quota, host, quotaName),
 		apply.Read(ctx, r.Client, &o.controlPlane, system, s.names.ControlPlaneRelease()),
+		apply.Read(ctx, r.Client, &o.apiServer, host, s.names.HostName()),
+		apply.Read(ctx, r.Client, &o.etcd, host, s.names.EtcdStatefulSet()),
 		apply.Read(ctx, r.Client, &o.flux, system, s.names.FluxRelease()),
 		apply.Read(ctx, r.Client, &o.advisor, system, s.names.AdvisorRelease()),
 		apply.Read(ctx, r.Client, &o.kubeconfig, system, s.names.KubeconfigSecret()),

@@ -8,6 +8,7 @@ import (
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +31,7 @@ import (
 // +kubebuilder:rbac:groups=tenancy.kubeopera.io,resources=tenants,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch;create;update;delete
 // +kubebuilder:rbac:groups="",resources=resourcequotas;limitranges,verbs=get;list;watch;create;update
+// +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=get;list;watch;create;update
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,resourceNames=tenant-controller-host-namespace,verbs=bind
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -54,6 +56,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		Watches(&corev1.LimitRange{}, owner).
 		Watches(&rbacv1.RoleBinding{}, owner).
 		Watches(&corev1.Secret{}, owner).
+		Watches(&appsv1.Deployment{}, owner).
+		Watches(&appsv1.StatefulSet{}, owner).
 		Watches(&helmv2.HelmRelease{}, owner).
 		Watches(&sourcev1.HelmChart{}, all, builder.WithPredicates(chartTurned{})).
 		Watches(&sourcev1.HelmRepository{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -18,9 +17,6 @@ import (
 	"github.com/tantilium/cloud-runner/internal/apply"
 	"github.com/tantilium/cloud-runner/internal/step"
 )
-
-// insideRetry is how often Flux inside a CloudSpace is asked while it is not ready: nothing inside is watched.
-const insideRetry = 2 * time.Second
 
 // steps is the whole way up, in order.
 func (r *Reconciler) steps() []step.Step[*scope] {
@@ -94,7 +90,7 @@ func (r *Reconciler) ensureControlPlane(ctx context.Context, s *scope) (err erro
 		return err
 	}
 	o.running.Kubernetes, o.running.VCluster = version.Version, r.Platform.Charts.VCluster.Version
-	return nil
+	return controlPlaneRuns(o)
 }
 
 // offered finds the version and size that the CloudSpace asks for among those of the platform.

@@ -95,6 +95,9 @@ func (c CloudSpace) HostNamespace() string { return "vcluster-" + c.host }
 // ControlPlaneRelease is the HelmRelease of the vCluster.
 func (c CloudSpace) ControlPlaneRelease() string { return c.host }
 
+// EtcdStatefulSet runs the CloudSpace's etcd, in the host namespace.
+func (c CloudSpace) EtcdStatefulSet() string { return c.host + "-etcd" }
+
 // FluxRelease is the HelmRelease of Flux inside.
 func (c CloudSpace) FluxRelease() string { return c.host + "-flux" }
 

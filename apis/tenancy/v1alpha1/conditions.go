@@ -62,6 +62,8 @@ const (
 	ReasonInstallFailed = "InstallFailed"
 	// ReasonChartNotReady means that the chart of a release cannot be fetched.
 	ReasonChartNotReady = "ChartNotReady"
+	// ReasonStarting means that the control plane is installed and its API server or etcd does not run yet, or not any more.
+	ReasonStarting = "Starting"
 	// ReasonWaitingForKubeconfig means that the control plane has not written its kubeconfig yet.
 	ReasonWaitingForKubeconfig = "WaitingForKubeconfig"
 	// ReasonKubeconfigInvalid means that the control plane's kubeconfig is not what it must be; it is not used.

@@ -1,0 +1,56 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudspace
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/step"
+)
+
+// controlPlaneRuns tells whether etcd and API server run as they are specified now. The rest of the control plane is in the
+// API server's pod.
+func controlPlaneRuns(o *observed) error {
+	switch {
+	case o.etcd == nil || !rolledOut(o.etcd):
+		return step.Wait(v1alpha1.ReasonStarting, "waiting for etcd of the control plane")
+	case o.apiServer == nil || !complete(o.apiServer):
+		return step.Wait(v1alpha1.ReasonStarting, "waiting for the API server of the control plane")
+	default:
+		return nil
+	}
+}
+
+// rolledOut tells whether all members of a StatefulSet are ready and none is of an earlier revision.
+func rolledOut(s *appsv1.StatefulSet) bool {
+	want := replicas(s.Spec.Replicas)
+	return s.Status.ObservedGeneration == s.Generation && s.Status.ReadyReplicas == want && s.Status.UpdatedReplicas == want
+}
+
+// complete tells whether a Deployment is available and none of its pods is of an earlier revision.
+func complete(d *appsv1.Deployment) bool {
+	want := replicas(d.Spec.Replicas)
+	return available(d) && d.Status.UpdatedReplicas == want && d.Status.Replicas == want && d.Status.AvailableReplicas == want
+}
+
+func replicas(specified *int32) int32 {
+	if specified == nil {
+		return 1
+	}
+	return *specified
+}
+
+func available(deployment *appsv1.Deployment) bool {
+	if deployment.Status.ObservedGeneration != deployment.Generation {
+		return false
+	}
+	for _, c := range deployment.Status.Conditions {
+		if c.Type == appsv1.DeploymentAvailable {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
