@@ -1,0 +1,110 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/conditions/conditionstest"
+)
+
+// statusWatch sees every version of every Tenant and CloudSpace and holds each status that is written to the rules.
+type statusWatch struct {
+	mu    sync.Mutex
+	seen  map[string][]client.Object
+	wrong []error
+}
+
+func (w *statusWatch) start(ctx context.Context) error {
+	for _, list := range []client.ObjectList{&v1alpha1.TenantList{}, &v1alpha1.CloudSpaceList{}} {
+		watching, err := api.Watch(ctx, list)
+		if err != nil {
+			return err
+		}
+		go w.follow(watching)
+	}
+	return nil
+}
+
+func (w *statusWatch) follow(watching watch.Interface) {
+	for event := range watching.ResultChan() {
+		object, ok := event.Object.(client.Object)
+		if !ok || event.Type == watch.Bookmark {
+			continue
+		}
+		w.note(object, event.Type)
+	}
+}
+
+// note keeps a version whose status is new, and checks it. A version that only has a new spec, or is gone, was not written by
+// the operator.
+func (w *statusWatch) note(object client.Object, kind watch.EventType) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := string(object.GetUID())
+	before := w.seen[key]
+	if kind == watch.Deleted || phaseOf(object) == "" ||
+		(len(before) > 0 && equality.Semantic.DeepEqual(statusOf(before[len(before)-1]), statusOf(object))) {
+		return
+	}
+	w.seen[key] = append(before, object)
+	if err := conditionstest.Check(object); err != nil {
+		w.wrong = append(w.wrong, fmt.Errorf("%T %s/%s at version %s, phase %s: %w", object, object.GetNamespace(), object.GetName(),
+			object.GetResourceVersion(), phaseOf(object), err))
+	}
+}
+
+// complaints are all that was wrong with a status, at the end of the run.
+func (w *statusWatch) complaints() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return errors.Join(w.wrong...)
+}
+
+// versions are those of an object whose status was new, in the order they were written.
+func (w *statusWatch) versions(object client.Object) []client.Object {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.seen[string(object.GetUID())])
+}
+
+// phases are those an object went through, each once.
+func (w *statusWatch) phases(object client.Object) []string {
+	var phases []string
+	for _, version := range w.versions(object) {
+		phases = append(phases, phaseOf(version))
+	}
+	return slices.Compact(phases)
+}
+
+func phaseOf(object client.Object) string {
+	switch o := object.(type) {
+	case *v1alpha1.Tenant:
+		return string(o.Status.Phase)
+	case *v1alpha1.CloudSpace:
+		return string(o.Status.Phase)
+	default:
+		return ""
+	}
+}
+
+func statusOf(object client.Object) any {
+	switch o := object.(type) {
+	case *v1alpha1.Tenant:
+		return o.Status
+	case *v1alpha1.CloudSpace:
+		return o.Status
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,190 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
+	"github.com/tantilium/cloud-runner/controllers"
+)
+
+// What all tests share: one API server, one operator with the rights that config/rbac gives it, one stand-in.
+var (
+	// api is an administrator's client. It reads live.
+	api client.WithWatch
+	// adminConfig is for clients that need more than api.
+	adminConfig *rest.Config
+	// calls are the requests of the operator.
+	calls = &callRecorder{}
+	// flux answers what the operator asks about Flux inside.
+	flux = &fakeFlux{missing: map[string]string{}}
+	// theStandIn does what Flux, vCluster and kube-controller-manager would do.
+	theStandIn = &standIn{behaviours: map[string]behaviour{}}
+	// statuses has seen every status that was written.
+	statuses = &statusWatch{seen: map[string][]client.Object{}}
+	platform *configv1alpha1.PlatformConfig
+)
+
+// backgroundContext is for what outlives the context of a test.
+var backgroundContext = context.Background()
+
+const operatorUser = "system:serviceaccount:kubeopera-system:tenant-controller"
+
+func TestMain(m *testing.M) {
+	code, err := runAll(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "test/integration:", err)
+		os.Exit(1)
+	}
+	os.Exit(code)
+}
+
+func runAll(m *testing.M) (code int, err error) {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		return 1, errors.New("KUBEBUILDER_ASSETS is not set: it must name a folder with kube-apiserver and etcd; " +
+			"make test-integration sets it")
+	}
+	ctrl.SetLogger(logr.Discard())
+	environment := &envtest.Environment{
+		CRDDirectoryPaths:        []string{repository("config", "crd"), repository("charts", "cloudspace-flux", "crds")},
+		ErrorIfCRDPathMissing:    true,
+		ControlPlaneStartTimeout: time.Minute,
+		ControlPlaneStopTimeout:  time.Minute,
+	}
+	environment.ControlPlane.GetAPIServer().Configure().
+		Append("service-cluster-ip-range", "10.96.0.0/16").
+		Append("max-requests-inflight", "1000")
+	if adminConfig, err = environment.Start(); err != nil {
+		return 1, fmt.Errorf("starting kube-apiserver and etcd: %w", err)
+	}
+	defer func() { err = errors.Join(err, environment.Stop()) }()
+	ctx, cancel := context.WithCancel(context.Background())
+	running, err := start(ctx, environment)
+	if err != nil {
+		cancel()
+		return 1, err
+	}
+	code = m.Run()
+	cancel()
+	for _, done := range running {
+		err = errors.Join(err, <-done)
+	}
+	return code, errors.Join(err, statuses.complaints())
+}
+
+// start installs the platform as config/ ships it and starts everything that runs beside the tests.
+func start(ctx context.Context, environment *envtest.Environment) (running []chan error, err error) {
+	adminConfig.QPS = -1
+	if api, err = client.NewWithWatch(adminConfig, client.Options{Scheme: controllers.Scheme()}); err != nil {
+		return nil, err
+	}
+	if platform, err = configv1alpha1.Load(repository("config", "manager", "platform-config.yaml")); err != nil {
+		return nil, err
+	}
+	// Retries must not make tests slow; the waits themselves are tested with a clock of their own.
+	platform.Backoff.Base.Duration, platform.Backoff.Max.Duration = 50*time.Millisecond, 500*time.Millisecond
+	platform.Deadlines.InnerRelease.Duration = 2 * time.Second
+	for _, path := range []string{"manager/namespace.yaml", "manager/priority_classes.yaml", "rbac/service_account.yaml", "rbac/role.yaml", "rbac/role_binding.yaml", "rbac/host_namespace.yaml", "rbac/members.yaml"} {
+		if err := install(ctx, repository("config", path)); err != nil {
+			return nil, err
+		}
+	}
+	operator, err := environment.AddUser(envtest.User{
+		Name: operatorUser, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kubeopera-system"},
+	}, adminConfig)
+	if err != nil {
+		return nil, err
+	}
+	if err := statuses.start(ctx); err != nil {
+		return nil, err
+	}
+	for _, run := range []func(context.Context) (ctrl.Manager, error){
+		func(context.Context) (ctrl.Manager, error) { return newStandInManager() },
+		func(context.Context) (ctrl.Manager, error) { return newOperator(operator.Config()) },
+	} {
+		mgr, err := run(ctx)
+		if err != nil {
+			return nil, err
+		}
+		done := make(chan error, 1)
+		go func() { done <- mgr.Start(ctx) }()
+		if !mgr.GetCache().WaitForCacheSync(ctx) {
+			return nil, errors.New("the caches of a manager did not sync")
+		}
+		running = append(running, done)
+	}
+	return running, nil
+}
+
+// newOperator is the operator as cmd/tenant-controller runs it, with the rights of its ServiceAccount and its requests noted.
+func newOperator(config *rest.Config) (ctrl.Manager, error) {
+	config.QPS = -1
+	// JSON, so that the recorder can read the names of what is created.
+	config.ContentType = "application/json"
+	config.Wrap(calls.wrap)
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:     controllers.Scheme(),
+		Cache:      controllers.CacheOptions(),
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: controllerconfig.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mgr, controllers.Add(mgr, controllers.Options{
+		Platform: platform, Concurrency: 4, Flux: flux, Clock: clock.RealClock{}, Metrics: prometheus.NewRegistry(),
+	})
+}
+
+// install creates every object in a file of config/.
+func install(ctx context.Context, path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	for _, document := range documents(string(text)) {
+		object := &unstructured.Unstructured{}
+		if err := yaml.UnmarshalStrict([]byte(document), &object.Object); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if err := api.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// repository is a path in the repository.
+func repository(parts ...string) string {
+	return filepath.Join(append([]string{"..", ".."}, parts...)...)
+}
+
+// eventually waits for something to come true, looking often. What it takes is bounded by the deadline of a loaded machine,
+// not by what the test expects.
+func eventually(t *testing.T, check func(gomega.Gomega)) {
+	t.Helper()
+	gomega.NewWithT(t).Eventually(check).WithTimeout(60 * time.Second).WithPolling(20 * time.Millisecond).Should(gomega.Succeed())
+}
