@@ -36,9 +36,10 @@ type Image struct {
 	Files []File
 }
 
-// File is one file of an image: a copy of Source, or a symbolic link to Link.
+// File is one file of an image at the path Target: a symbolic link to Link, an executable with the contents Script, or else a
+// copy of Source.
 type File struct {
-	Source, Link, Target string
+	Source, Link, Script, Target string
 }
 
 // Write writes the image to a docker archive at path, which must not be in use. A file that exists is replaced at the end.
@@ -120,6 +121,14 @@ func (l *layer) file(file File) error {
 	}
 	if file.Link != "" {
 		return l.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: target, Linkname: file.Link, Mode: 0o777})
+	}
+	if file.Script != "" {
+		header := tar.Header{Typeflag: tar.TypeReg, Name: target, Size: int64(len(file.Script)), Mode: 0o755}
+		if err := l.tar.WriteHeader(&header); err != nil {
+			return err
+		}
+		_, err := io.WriteString(l.tar, file.Script)
+		return err
 	}
 	source, err := os.Open(file.Source)
 	if err != nil {

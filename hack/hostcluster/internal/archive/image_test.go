@@ -27,7 +27,11 @@ func write(t *testing.T) v1.Image {
 	}
 	image := Image{
 		Ref: "example.test/a/b:1", Entrypoint: []string{"/opt/bin/program"}, Command: []string{"serve"}, User: "65534:65534",
-		Files: []File{{Source: program, Target: "/opt/bin/program"}, {Link: "program", Target: "/opt/bin/other"}},
+		Files: []File{
+			{Source: program, Target: "/opt/bin/program"},
+			{Link: "program", Target: "/opt/bin/other"},
+			{Script: "#!/bin/sh\n", Target: "/script"},
+		},
 	}
 	path := filepath.Join(folder, "image.tar")
 	if err := Write(image, path); err != nil {
@@ -57,6 +61,9 @@ func TestImageHoldsFilesLinksAndFolders(t *testing.T) {
 	}
 	if program := found["opt/bin/program"]; program.Size != 5 || program.Mode != 0o755 {
 		t.Errorf("program has size %d and mode %o", program.Size, program.Mode)
+	}
+	if script := found["script"]; script.Size != 10 || script.Mode != 0o755 {
+		t.Errorf("script has size %d and mode %o", script.Size, script.Mode)
 	}
 	if link := found["opt/bin/other"]; link.Linkname != "program" {
 		t.Errorf("link leads to %q", link.Linkname)

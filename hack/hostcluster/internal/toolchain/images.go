@@ -68,11 +68,13 @@ func controller(bin, name, ref string) archive.Image {
 	}
 }
 
-// kubernetesFiles is what vCluster's init container copies out: the control plane commands, as links to one binary.
+// kubernetesFiles is what vCluster's init container copies out: the control plane commands, in one binary. Scripts call it
+// rather than links, because copying a link over one that is there fails, as when the init container runs again.
 func kubernetesFiles(bin string) []archive.File {
 	files := []archive.File{{Source: filepath.Join(bin, kubeBinary), Target: kubernetesPath + kubeBinary}}
 	for _, command := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
-		files = append(files, archive.File{Link: kubeBinary, Target: kubernetesPath + command})
+		script := "#!/bin/sh\nexec \"${0%/*}/" + kubeBinary + "\" " + command + " \"$@\"\n"
+		files = append(files, archive.File{Script: script, Target: kubernetesPath + command})
 	}
 	return files
 }

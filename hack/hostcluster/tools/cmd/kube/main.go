@@ -1,8 +1,8 @@
 // Copyright The Tantilium Cloud Runner Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kube holds the six Kubernetes commands in one binary and runs the one it is called as (argv[0]), as upstream's
-// own mains would. One binary is a third of the size of six and is linked once.
+// Command kube holds the six Kubernetes commands in one binary and runs the one it is called as (argv[0]), or the one that its
+// first argument names, as upstream's own mains would. One binary is a third of the size of six and is linked once.
 package main
 
 import (
@@ -39,15 +39,21 @@ var servers = map[string]func() *cobra.Command{
 	"kubelet":                 func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) },
 }
 
+const self = "kube"
+
 func main() {
 	name := filepath.Base(os.Args[0])
+	if name == self && len(os.Args) > 1 {
+		name = os.Args[1]
+		os.Args = os.Args[1:]
+	}
 	if name == "kubectl" {
 		runKubectl()
 		return
 	}
 	newCommand, ok := servers[name]
 	if !ok {
-		fmt.Fprintf(os.Stderr, "%s: call this binary by a link named kubectl, %s\n", name, strings.Join(names(), ", "))
+		fmt.Fprintf(os.Stderr, "%s: name a command, as the first argument or by a link: kubectl, %s\n", name, strings.Join(names(), ", "))
 		os.Exit(2)
 	}
 	os.Exit(cli.Run(newCommand()))
