@@ -85,7 +85,7 @@ func Add(mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	applier := apply.Applier{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
+	applier := apply.Applier{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Memory: apply.NewMemory()}
 	tenants := &tenant.Reconciler{Applier: applier, Platform: o.Platform, Recorder: mgr.GetEventRecorder("tenant-controller"), Clock: o.Clock}
 	cloudSpaces := &cloudspace.Reconciler{
 		Applier: applier, Platform: o.Platform, Recorder: mgr.GetEventRecorder("tenant-controller"), Clock: o.Clock,

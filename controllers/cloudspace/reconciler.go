@@ -48,10 +48,13 @@ type scope struct {
 // Reconcile makes one pass: observe, run the steps, sum up.
 func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.CloudSpace) (ctrl.Result, error) {
 	s := newScope(object)
+	if r.Memory.Behind(object) {
+		return step.Result(step.ErrStale, r.slowRetry())
+	}
 	if !object.DeletionTimestamp.IsZero() {
 		return r.takeDown(ctx, s)
 	}
-	if err := apply.AddFinalizer(ctx, r.Client, object, v1alpha1.FinalizerCloudSpace); err != nil {
+	if err := r.AddFinalizer(ctx, object, v1alpha1.FinalizerCloudSpace); err != nil {
 		return step.Result(err, r.slowRetry())
 	}
 	if err := r.observe(ctx, s); err != nil {
@@ -89,7 +92,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, object *v1alpha1.CloudSpac
 	}
 	before := object.DeepCopy()
 	object.Status = status
-	if err := apply.PatchStatus(ctx, r.Client, before, object); err != nil {
+	if err := r.PatchStatus(ctx, before, object); err != nil {
 		return err
 	}
 	r.announce(object, before.Status)

@@ -158,20 +158,20 @@ func TestTheReportOfTakingDown(t *testing.T) {
 	}{
 		"the first step waits": {
 			errs: map[string]error{"ReleaseInner": step.Wait("Remaining", "waiting for release a")},
-			want: []v1alpha1.DeletionStep{{Step: "ReleaseInner", Message: "waiting for release a"}, {Step: "ReleaseControlPlane"}, {Step: "RemoveKubeconfig"}, {Step: "RemoveNamespace"}},
+			want: []v1alpha1.DeletionStep{{Step: "ReleaseInner", Message: "waiting for release a"}, {Step: "ReleaseControlPlane"}, {Step: "RemoveKubeconfig"}, {Step: "RemoveNamespace"}, {Step: "VerifyGone"}},
 		},
-		"the last step waits": {
+		"a later step waits": {
 			errs: map[string]error{"RemoveNamespace": step.Wait("Remaining", "waiting for the host namespace")},
 			want: []v1alpha1.DeletionStep{
 				{Step: "ReleaseInner", Done: true}, {Step: "ReleaseControlPlane", Done: true}, {Step: "RemoveKubeconfig", Done: true},
-				{Step: "RemoveNamespace", Message: "waiting for the host namespace"},
+				{Step: "RemoveNamespace", Message: "waiting for the host namespace"}, {Step: "VerifyGone"},
 			},
 		},
 		"an error is cut to what the API takes": {
 			errs: map[string]error{"RemoveKubeconfig": errors.New(long)},
 			want: []v1alpha1.DeletionStep{
 				{Step: "ReleaseInner", Done: true}, {Step: "ReleaseControlPlane", Done: true},
-				{Step: "RemoveKubeconfig", Message: strings.Repeat("ü", 510) + "..."}, {Step: "RemoveNamespace"},
+				{Step: "RemoveKubeconfig", Message: strings.Repeat("ü", 510) + "..."}, {Step: "RemoveNamespace"}, {Step: "VerifyGone"},
 			},
 		},
 	}

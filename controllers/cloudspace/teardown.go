@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
-	"github.com/tantilium/cloud-runner/internal/apply"
 	"github.com/tantilium/cloud-runner/internal/names"
 	"github.com/tantilium/cloud-runner/internal/step"
 )
@@ -23,14 +22,14 @@ import (
 // teardownRetry is how often a part that is being deleted is looked at, should its watch not tell.
 const teardownRetry = 5 * time.Second
 
-// teardown is the whole way down, in order. Each step reads live what it takes down: a cache may not have seen yet what the
-// last pass on the way up made.
+// teardown is the whole way down, in order. The last step reads live whether anything is left.
 func (r *Reconciler) teardown() []step.Step[*scope] {
 	return []step.Step[*scope]{
 		{Proves: "ReleaseInner", Do: r.releaseInner},
 		{Proves: "ReleaseControlPlane", Do: r.releaseControlPlane},
 		{Proves: "RemoveKubeconfig", Do: r.removeKubeconfig},
 		{Proves: "RemoveNamespace", Do: r.removeNamespace},
+		{Proves: "VerifyGone", Do: r.verifyGone},
 	}
 }
 
@@ -44,7 +43,7 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (ctrl.Result, error
 	recordError(err)
 	if err == nil {
 		r.fluxProven.forget(s.object.UID)
-		return step.Result(apply.RemoveFinalizer(ctx, r.Client, s.object, v1alpha1.FinalizerCloudSpace), r.slowRetry())
+		return step.Result(r.RemoveFinalizer(ctx, s.object, v1alpha1.FinalizerCloudSpace), r.slowRetry())
 	}
 	if step.Class(err) != "Stale" {
 		now := r.Clock.Now()
@@ -110,9 +109,11 @@ func (r *Reconciler) removeKubeconfig(ctx context.Context, s *scope) error {
 		return nil
 	}
 	r.Kubeconfigs.Forget(s.key())
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s.names.KubeconfigSecret(), Namespace: names.SystemNamespace}}
-	_, err := r.Delete(ctx, s.owner, secret)
-	return err
+	gone, err := r.Delete(ctx, s.owner, kubeconfigSecret(s))
+	if err != nil || gone {
+		return err
+	}
+	return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, "waiting for the kubeconfig")
 }
 
 // removeNamespace takes the host namespace down and with it the volumes and the workloads.
@@ -120,11 +121,39 @@ func (r *Reconciler) removeNamespace(ctx context.Context, s *scope) error {
 	if s.tenantID == "" {
 		return nil
 	}
-	gone, err := r.Delete(ctx, s.owner, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.names.HostNamespace()}})
+	gone, err := r.Delete(ctx, s.owner, hostNamespace(s))
 	if err != nil || gone {
 		return err
 	}
 	return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, "waiting for the host namespace")
+}
+
+// verifyGone lets nothing of a CloudSpace outlive it, even when a cache was behind all the way down.
+func (r *Reconciler) verifyGone(ctx context.Context, s *scope) error {
+	if s.tenantID == "" {
+		return nil
+	}
+	for _, object := range []client.Object{
+		helmRelease(s.names.AdvisorRelease()), helmRelease(s.names.FluxRelease()), helmRelease(s.names.ControlPlaneRelease()),
+		kubeconfigSecret(s), hostNamespace(s),
+	} {
+		gone, err := r.Verify(ctx, s.owner, object)
+		if err != nil {
+			return err
+		}
+		if !gone {
+			return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, "waiting for "+object.GetName())
+		}
+	}
+	return nil
+}
+
+func kubeconfigSecret(s *scope) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s.names.KubeconfigSecret(), Namespace: names.SystemNamespace}}
+}
+
+func hostNamespace(s *scope) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.names.HostNamespace()}}
 }
 
 func helmRelease(name string) *helmv2.HelmRelease {

@@ -36,10 +36,13 @@ type scope struct {
 // Reconcile makes one pass: observe, run the steps, sum up.
 func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.Tenant) (ctrl.Result, error) {
 	s := &scope{object: object, owner: apply.Owner{Tenant: object.Name, UID: object.UID}}
+	if r.Memory.Behind(object) {
+		return step.Result(step.ErrStale, r.slowRetry())
+	}
 	if !object.DeletionTimestamp.IsZero() {
 		return r.takeDown(ctx, s)
 	}
-	if err := apply.AddFinalizer(ctx, r.Client, object, v1alpha1.FinalizerTenant); err != nil {
+	if err := r.AddFinalizer(ctx, object, v1alpha1.FinalizerTenant); err != nil {
 		return step.Result(err, r.slowRetry())
 	}
 	if err := r.observe(ctx, s); err != nil {
@@ -72,7 +75,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, object *v1alpha1.Tenant, s
 	}
 	before := object.DeepCopy()
 	object.Status = status
-	if err := apply.PatchStatus(ctx, r.Client, before, object); err != nil {
+	if err := r.PatchStatus(ctx, before, object); err != nil {
 		return err
 	}
 	r.announce(object, before.Status)

@@ -31,10 +31,7 @@ func (r *Reconciler) steps() []step.Step[*scope] {
 func (r *Reconciler) ensureNamespace(ctx context.Context, s *scope) (err error) {
 	o := &s.observed
 	if madeBeforehand(o.namespace, s.object.Name) {
-		claimed := o.namespace.DeepCopy()
-		claimed.Labels[v1alpha1.LabelOwnerUID] = string(s.owner.UID)
-		o.namespace = claimed
-		return r.Client.Update(ctx, claimed)
+		return r.Claim(ctx, s.owner, o.namespace)
 	}
 	o.namespace, err = apply.Ensure(ctx, r.Applier, s.owner, o.namespace, desiredNamespace(s))
 	return err

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
-	"github.com/tantilium/cloud-runner/internal/apply"
 	"github.com/tantilium/cloud-runner/internal/names"
 	"github.com/tantilium/cloud-runner/internal/step"
 )
@@ -23,12 +22,13 @@ import (
 // teardownRetry is how often a part that is being deleted is looked at, should its watch not tell.
 const teardownRetry = 5 * time.Second
 
-// teardown is the whole way down, in order.
+// teardown is the whole way down, in order. The last step reads live whether anything is left.
 func (r *Reconciler) teardown() []step.Step[*scope] {
 	return []step.Step[*scope]{
 		{Proves: "RemoveCloudSpaces", Do: r.removeCloudSpaces},
 		{Proves: "RemoveKubeconfig", Do: r.removeKubeconfig},
 		{Proves: "RemoveNamespace", Do: r.removeNamespace},
+		{Proves: "VerifyGone", Do: r.verifyGone},
 	}
 }
 
@@ -39,7 +39,7 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (ctrl.Result, error
 	}
 	outcomes := step.Run(ctx, s, r.teardown())
 	if step.FirstError(outcomes) == nil {
-		return step.Result(apply.RemoveFinalizer(ctx, r.Client, s.object, v1alpha1.FinalizerTenant), r.slowRetry())
+		return step.Result(r.RemoveFinalizer(ctx, s.object, v1alpha1.FinalizerTenant), r.slowRetry())
 	}
 	return r.finish(ctx, s, outcomes, deletingStatus)
 }
@@ -47,15 +47,12 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (ctrl.Result, error
 // removeCloudSpaces deletes every CloudSpace in the tenant's namespace, and waits for each to be taken down.
 func (r *Reconciler) removeCloudSpaces(ctx context.Context, s *scope) error {
 	list := &v1alpha1.CloudSpaceList{}
-	if err := r.Live.List(ctx, list, client.InNamespace(names.TenantNamespace(s.object.Name))); err != nil {
+	if err := r.Client.List(ctx, list, client.InNamespace(names.TenantNamespace(s.object.Name))); err != nil {
 		return err
 	}
 	s.observed.cloudSpaces = list.Items
 	for i := range list.Items {
-		if !list.Items[i].DeletionTimestamp.IsZero() {
-			continue
-		}
-		if err := client.IgnoreNotFound(r.Client.Delete(ctx, &list.Items[i])); err != nil {
+		if err := r.Remove(ctx, &list.Items[i]); err != nil {
 			return err
 		}
 	}
@@ -66,15 +63,41 @@ func (r *Reconciler) removeCloudSpaces(ctx context.Context, s *scope) error {
 }
 
 func (r *Reconciler) removeKubeconfig(ctx context.Context, s *scope) error {
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: names.TenantKubeconfigSecret(s.object.Name), Namespace: names.SystemNamespace}}
-	_, err := r.Delete(ctx, s.owner, secret)
-	return err
+	gone, err := r.Delete(ctx, s.owner, kubeconfigSecret(s))
+	if err != nil || gone {
+		return err
+	}
+	return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, "waiting for the kubeconfig")
 }
 
+// removeNamespace takes the namespace down. A CloudSpace in it that no cache has seen is deleted with it, and held by its
+// finalizer, until it is taken down too.
 func (r *Reconciler) removeNamespace(ctx context.Context, s *scope) error {
-	gone, err := r.Delete(ctx, s.owner, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names.TenantNamespace(s.object.Name)}})
+	gone, err := r.Delete(ctx, s.owner, tenantNamespace(s))
 	if err != nil || gone {
 		return err
 	}
 	return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, "waiting for the tenant's namespace")
+}
+
+// verifyGone lets nothing of a Tenant outlive it, even when a cache was behind all the way down.
+func (r *Reconciler) verifyGone(ctx context.Context, s *scope) error {
+	for _, object := range []client.Object{kubeconfigSecret(s), tenantNamespace(s)} {
+		gone, err := r.Verify(ctx, s.owner, object)
+		if err != nil {
+			return err
+		}
+		if !gone {
+			return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, "waiting for "+object.GetName())
+		}
+	}
+	return nil
+}
+
+func kubeconfigSecret(s *scope) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: names.TenantKubeconfigSecret(s.object.Name), Namespace: names.SystemNamespace}}
+}
+
+func tenantNamespace(s *scope) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names.TenantNamespace(s.object.Name)}}
 }

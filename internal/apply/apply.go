@@ -60,6 +60,8 @@ type Applier struct {
 	Client client.Client
 	// Live reads past the cache, to tell a stale view from an object of somebody else.
 	Live client.Reader
+	// Memory is what was just written.
+	Memory *Memory
 }
 
 // Ensure makes the object what desired says, given what the cache has of it (nil when it has none), and returns it as it
@@ -73,6 +75,9 @@ func Ensure[O any, T interface {
 	if cached == nil {
 		return desired, a.create(ctx, owner, desired)
 	}
+	if a.Memory.Behind(cached) {
+		return cached, step.ErrStale
+	}
 	if !owner.Owns(cached) || !cached.GetDeletionTimestamp().IsZero() {
 		return cached, a.inTheWay(cached)
 	}
@@ -81,28 +86,22 @@ func Ensure[O any, T interface {
 		return cached, err
 	}
 	adoptMetadata(desired, cached)
-	return desired, a.Client.Update(ctx, desired)
-}
-
-// Delete takes an object down and tells whether it is gone. The object is read live, since a cache may not have seen yet
-// what an earlier pass made. An object of somebody else counts as gone: it is left alone.
-func (a Applier) Delete(ctx context.Context, owner Owner, object client.Object, options ...client.DeleteOption) (gone bool, err error) {
-	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	if err := a.Client.Update(ctx, desired); err != nil {
+		return cached, err
 	}
-	if !owner.Owns(object) {
-		return true, nil
-	}
-	if !object.GetDeletionTimestamp().IsZero() {
-		return false, nil
-	}
-	uid := object.GetUID()
-	options = append(options, client.Preconditions{UID: &uid})
-	return false, client.IgnoreNotFound(a.Client.Delete(ctx, object, options...))
+	a.Memory.note(desired)
+	return desired, nil
 }
 
 func (a Applier) create(ctx context.Context, owner Owner, desired client.Object) error {
+	if a.Memory.expects(desired) {
+		return step.ErrStale
+	}
 	err := a.Client.Create(ctx, desired)
+	if err == nil {
+		a.Memory.note(desired)
+		return nil
+	}
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}

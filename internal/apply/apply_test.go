@@ -376,10 +376,10 @@ func TestFinalizers(t *testing.T) {
 		want       []string
 		wantWrites int
 	}{
-		{"added beside that of others", func(q *corev1.ResourceQuota) error { return AddFinalizer(t.Context(), w.Client, q, ours) }, []string{theirs, ours}, 1},
-		{"not added twice", func(q *corev1.ResourceQuota) error { return AddFinalizer(t.Context(), w.Client, q, ours) }, []string{theirs, ours}, 0},
-		{"removed, that of others stays", func(q *corev1.ResourceQuota) error { return RemoveFinalizer(t.Context(), w.Client, q, ours) }, []string{theirs}, 1},
-		{"not removed twice", func(q *corev1.ResourceQuota) error { return RemoveFinalizer(t.Context(), w.Client, q, ours) }, []string{theirs}, 0},
+		{"added beside that of others", func(q *corev1.ResourceQuota) error { return w.applier().AddFinalizer(t.Context(), q, ours) }, []string{theirs, ours}, 1},
+		{"not added twice", func(q *corev1.ResourceQuota) error { return w.applier().AddFinalizer(t.Context(), q, ours) }, []string{theirs, ours}, 0},
+		{"removed, that of others stays", func(q *corev1.ResourceQuota) error { return w.applier().RemoveFinalizer(t.Context(), q, ours) }, []string{theirs}, 1},
+		{"not removed twice", func(q *corev1.ResourceQuota) error { return w.applier().RemoveFinalizer(t.Context(), q, ours) }, []string{theirs}, 0},
 	}
 	for _, tt := range steps {
 		w.writes = nil
@@ -392,10 +392,10 @@ func TestFinalizers(t *testing.T) {
 	}
 	old := w.get(t)
 	old.ResourceVersion = "1"
-	if err := AddFinalizer(t.Context(), w.Client, old, ours); !apierrors.IsConflict(err) {
+	if err := w.applier().AddFinalizer(t.Context(), old, ours); !apierrors.IsConflict(err) {
 		t.Errorf("against an old view: %v, want a conflict: finalizers are written as a whole list", err)
 	}
-	if err := RemoveFinalizer(t.Context(), newWorld().Client, quota(func(q *corev1.ResourceQuota) { q.Finalizers = []string{ours}; q.ResourceVersion = "1" }), ours); err != nil {
+	if err := newWorld().applier().RemoveFinalizer(t.Context(), quota(func(q *corev1.ResourceQuota) { q.Finalizers = []string{ours}; q.ResourceVersion = "1" }), ours); err != nil {
 		t.Errorf("on an object that is gone: %v, want none", err)
 	}
 }
@@ -408,7 +408,7 @@ func TestPatchStatusIsRefusedAgainstAnOldView(t *testing.T) {
 	after := before.DeepCopy()
 	after.Status.Hard = after.Spec.Hard
 	after.Spec.Hard = corev1.ResourceList{"pods": resource.MustParse("99")}
-	if err := PatchStatus(t.Context(), status, before, after); err != nil {
+	if err := w.applier().PatchStatus(t.Context(), before, after); err != nil {
 		t.Fatal(err)
 	}
 	got := w.get(t)
@@ -420,7 +420,7 @@ func TestPatchStatusIsRefusedAgainstAnOldView(t *testing.T) {
 	}
 	again := before.DeepCopy()
 	again.Status.Hard = corev1.ResourceList{"pods": resource.MustParse("1")}
-	if err := PatchStatus(t.Context(), status, before, again); !apierrors.IsConflict(err) {
+	if err := w.applier().PatchStatus(t.Context(), before, again); !apierrors.IsConflict(err) {
 		t.Errorf("got %v, want a conflict", err)
 	}
 }

@@ -8,30 +8,57 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/tantilium/cloud-runner/internal/step"
 )
 
+// Claim makes an object ours that an administrator made beforehand for this owner. The caller must know that it was.
+func (a Applier) Claim(ctx context.Context, owner Owner, cached client.Object) error {
+	if a.Memory.Behind(cached) {
+		return step.ErrStale
+	}
+	cached.SetLabels(merge(cached.GetLabels(), owner.Labels()))
+	if err := a.Client.Update(ctx, cached); err != nil {
+		return err
+	}
+	a.Memory.note(cached)
+	return nil
+}
+
 // AddFinalizer puts our finalizer on a Tenant or CloudSpace, before anything is made for it.
-func AddFinalizer(ctx context.Context, c client.Client, object client.Object, finalizer string) error {
+func (a Applier) AddFinalizer(ctx context.Context, object client.Object, finalizer string) error {
 	before := copyOf(object)
 	if !controllerutil.AddFinalizer(object, finalizer) {
 		return nil
 	}
-	return c.Patch(ctx, object, lockedMerge(before))
+	if err := a.Client.Patch(ctx, object, lockedMerge(before)); err != nil {
+		return err
+	}
+	a.Memory.note(object)
+	return nil
 }
 
 // RemoveFinalizer lets a Tenant or CloudSpace go, when nothing made for it is left.
-func RemoveFinalizer(ctx context.Context, c client.Client, object client.Object, finalizer string) error {
+func (a Applier) RemoveFinalizer(ctx context.Context, object client.Object, finalizer string) error {
 	before := copyOf(object)
 	if !controllerutil.RemoveFinalizer(object, finalizer) {
 		return nil
 	}
-	return client.IgnoreNotFound(c.Patch(ctx, object, lockedMerge(before)))
+	if err := a.Client.Patch(ctx, object, lockedMerge(before)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	a.Memory.note(object)
+	return nil
 }
 
 // PatchStatus writes what differs in status between an object as it was read and as it is now. It fails with a conflict when
 // the object changed meanwhile: lists, conditions among them, are replaced as a whole.
-func PatchStatus(ctx context.Context, c client.Client, before, object client.Object) error {
-	return c.Status().Patch(ctx, object, lockedMerge(before))
+func (a Applier) PatchStatus(ctx context.Context, before, object client.Object) error {
+	if err := a.Client.Status().Patch(ctx, object, lockedMerge(before)); err != nil {
+		return err
+	}
+	a.Memory.note(object)
+	return nil
 }
 
 func lockedMerge(before client.Object) client.Patch {

@@ -93,7 +93,11 @@ func (p Pass) forStep(o step.Outcome) metav1.Condition {
 		return p.condition(o.Proves, metav1.ConditionUnknown, v1alpha1.ReasonNotAttempted, "")
 	case o.Err != nil:
 		reason, message := step.Explain(o.Err, v1alpha1.ReasonReconcileError)
-		return p.condition(o.Proves, metav1.ConditionFalse, reason, message)
+		next := p.condition(o.Proves, metav1.ConditionFalse, reason, message)
+		if previous := meta.FindStatusCondition(p.Previous, o.Proves); previous != nil && mended(previous.Reason, reason) {
+			next.LastTransitionTime = metav1.NewTime(p.Now)
+		}
+		return next
 	default:
 		return p.condition(o.Proves, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "")
 	}
@@ -150,4 +154,10 @@ func (p Pass) condition(kind string, status metav1.ConditionStatus, reason, mess
 		Type: kind, Status: status, Reason: reason, Message: Message(message),
 		ObservedGeneration: p.Generation, LastTransitionTime: since,
 	}
+}
+
+// mended tells whether what a step could not succeed with is over. From then on the step counts as tried for the first time:
+// its deadline is for its own work, not for how long somebody took to correct a version.
+func mended(before, now string) bool {
+	return v1alpha1.IsTerminalReason(before) && !v1alpha1.IsTerminalReason(now)
 }

@@ -77,3 +77,14 @@ const (
 	// ReasonRemaining stands on a step of taking down while something is left of it.
 	ReasonRemaining = "Remaining"
 )
+
+// IsTerminalReason tells whether a step with this reason cannot succeed until something outside of it changes. The time of
+// its deadline does not run meanwhile.
+func IsTerminalReason(reason string) bool {
+	switch reason {
+	case ReasonNotOurs, ReasonUnsupportedVersion, ReasonUnsupportedSize, ReasonKubeconfigInvalid, ReasonInvalidTemplate:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,89 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tantilium/cloud-runner/internal/step"
+)
+
+// stale is the applier of an operator whose cache has nothing yet, or what it is given, of what the API server has.
+func stale(server, cache *world) Applier {
+	return Applier{Client: splitClient{server, cache}, Live: server.Client, Memory: NewMemory()}
+}
+
+func TestWhatWasJustWrittenIsNotWrittenAgain(t *testing.T) {
+	server := newWorld()
+	a := stale(server, newWorld())
+	made, err := Ensure(t.Context(), a, alice, nil, wanted())
+	if err != nil {
+		t.Fatal(err)
+	}
+	asMade := made.DeepCopy()
+
+	server.writes = nil
+	if _, err := Ensure(t.Context(), a, alice, nil, wanted()); !errors.Is(err, step.ErrStale) {
+		t.Errorf("the cache does not have it yet: %v, want ErrStale", err)
+	}
+	if _, err := a.Delete(t.Context(), alice, wanted()); !errors.Is(err, step.ErrStale) {
+		t.Errorf("deleting what the cache does not have yet: %v, want ErrStale, or it would count as gone", err)
+	}
+	if diff := cmp.Diff([]string(nil), server.writes); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+
+	larger := func() *corev1.ResourceQuota { q := wanted(); altered(q); return q }
+	if _, err := Ensure(t.Context(), a, alice, asMade, larger()); err != nil {
+		t.Fatalf("the cache has it: %v", err)
+	}
+	if _, err := Ensure(t.Context(), a, alice, asMade, larger()); !errors.Is(err, step.ErrStale) {
+		t.Errorf("the cache has it as it was before the update: %v, want ErrStale", err)
+	}
+	if diff := cmp.Diff([]string{"update quota"}, server.writes); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	if _, err := Ensure(t.Context(), a, alice, server.get(t), larger()); err != nil {
+		t.Errorf("the cache has caught up: %v", err)
+	}
+}
+
+func TestWhatWasJustDeletedIsNotDeletedAgain(t *testing.T) {
+	server := newWorld(quota())
+	a := stale(server, newWorld(quota()))
+	for pass := range 3 {
+		gone, err := a.Delete(t.Context(), alice, wanted())
+		if gone || err != nil {
+			t.Errorf("pass %d, while the cache still has it: gone is %v, %v, want neither", pass, gone, err)
+		}
+	}
+	if diff := cmp.Diff([]string{"delete quota"}, server.writes); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+func TestVerifyFindsWhatNoCacheHasSeen(t *testing.T) {
+	server := newWorld(quota())
+	a := stale(server, newWorld())
+	gone, err := a.Delete(t.Context(), alice, wanted())
+	if !gone || err != nil {
+		t.Fatalf("the cache has nothing: gone is %v, %v", gone, err)
+	}
+	for _, want := range []bool{false, true} {
+		if gone, err := a.Verify(t.Context(), alice, wanted()); gone != want || err != nil {
+			t.Errorf("gone is %v, %v, want %v", gone, err, want)
+		}
+	}
+	if diff := cmp.Diff([]string{"delete quota"}, server.writes); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	theirs := newWorld(quota(foreign))
+	if gone, err := stale(theirs, newWorld()).Verify(t.Context(), alice, wanted()); !gone || err != nil || len(theirs.writes) > 0 {
+		t.Errorf("somebody else's: gone is %v, %v after %v, want it left alone", gone, err, theirs.writes)
+	}
+}
