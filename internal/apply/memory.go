@@ -20,12 +20,14 @@ const memorySpan = 10 * time.Second
 // asking the API server. A pass on what was true before our own last write would only do it all again, and be refused. A nil
 // Memory remembers nothing.
 type Memory struct {
-	// written has the resource version by place, deleted the UIDs.
-	written, deleted *cache.Expiring
+	// written has the resource version by place; deleted and released have UIDs.
+	written, deleted, released *cache.Expiring
 }
 
 // NewMemory makes a Memory that has nothing to remember.
-func NewMemory() *Memory { return &Memory{written: cache.NewExpiring(), deleted: cache.NewExpiring()} }
+func NewMemory() *Memory {
+	return &Memory{written: cache.NewExpiring(), deleted: cache.NewExpiring(), released: cache.NewExpiring()}
+}
 
 // place is where an object is, whatever stands there.
 type place struct {
@@ -37,10 +39,14 @@ func placeOf(object client.Object) place {
 	return place{reflect.TypeOf(object), object.GetNamespace(), object.GetName()}
 }
 
-// Behind tells whether a cached object is older than what we wrote there last, or not yet seen to be deleted by us.
+// Behind tells whether a cached object is older than what we wrote there last, not yet seen to be deleted by us, or one that
+// we have let go.
 func (m *Memory) Behind(cached client.Object) bool {
 	if m == nil {
 		return false
+	}
+	if _, ok := m.released.Get(cached.GetUID()); ok {
+		return true
 	}
 	if _, ok := m.deleted.Get(cached.GetUID()); ok {
 		return cached.GetDeletionTimestamp().IsZero()
@@ -71,6 +77,15 @@ func (m *Memory) expects(object client.Object) bool {
 func (m *Memory) note(object client.Object) {
 	if m != nil {
 		m.written.Set(placeOf(object), object.GetResourceVersion(), memorySpan)
+	}
+}
+
+// noteRelease remembers that an object was let go: whatever the cache still shows of it is the past. What is made anew in its
+// place is not waited for.
+func (m *Memory) noteRelease(object client.Object) {
+	if m != nil {
+		m.written.Delete(placeOf(object))
+		m.released.Set(object.GetUID(), true, memorySpan)
 	}
 }
 

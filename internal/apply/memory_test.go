@@ -87,3 +87,23 @@ func TestVerifyFindsWhatNoCacheHasSeen(t *testing.T) {
 		t.Errorf("somebody else's: gone is %v, %v after %v, want it left alone", gone, err, theirs.writes)
 	}
 }
+
+// After its finalizer is removed the cache may show an owner for a while: a pass on it would take down what is gone. One that is
+// made anew under the same name must not wait for that.
+func TestAnOwnerThatWasLetGoIsThePast(t *testing.T) {
+	const finalizer = "tenancy.kubeopera.io/cloudspace"
+	held := func(q *corev1.ResourceQuota) { q.Finalizers = []string{finalizer} }
+	server := newWorld(quota(deleting, held))
+	a := Applier{Client: server.Client, Live: server.Client, Memory: NewMemory()}
+	before := server.get(t)
+	if err := a.RemoveFinalizer(t.Context(), before.DeepCopy(), finalizer); err != nil {
+		t.Fatal(err)
+	}
+	if !a.Memory.Behind(before) {
+		t.Error("what the cache shows of it is not behind")
+	}
+	anew := quota(func(q *corev1.ResourceQuota) { q.UID = "uid-anew" })
+	if a.Memory.expects(anew) || a.Memory.Behind(anew) {
+		t.Error("one that is made anew is waited for")
+	}
+}

@@ -47,7 +47,7 @@ func (a Applier) RemoveFinalizer(ctx context.Context, object client.Object, fina
 	if err := a.Client.Patch(ctx, object, lockedMerge(before)); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	a.Memory.note(object)
+	a.Memory.noteRelease(object)
 	return nil
 }
 
