@@ -4,15 +4,18 @@
 package integration
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -161,4 +164,23 @@ func quota(amounts map[string]string) v1alpha1.QuotaAmounts {
 		made[v1alpha1.QuotaResource(kind)] = resource.MustParse(amount)
 	}
 	return made
+}
+
+func deploymentOf(id string) *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: named("vcluster-"+id, id)}
+}
+
+// merge patches an object as kubectl patch --type merge does.
+func merge(t *testing.T, object client.Object, patch string) {
+	t.Helper()
+	if err := api.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatalf("patching %T %s: %v", object, object.GetName(), err)
+	}
+}
+
+func statusValue(text string) metav1.ConditionStatus { return metav1.ConditionStatus(text) }
+
+func kindOf(object any) string {
+	parts := strings.Split(fmt.Sprintf("%T", object), ".")
+	return parts[len(parts)-1]
 }

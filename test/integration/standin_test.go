@@ -399,3 +399,10 @@ func (f *fakeFlux) set(context, missing string) {
 	defer f.mu.Unlock()
 	f.missing[context] = missing
 }
+
+// times tells how often a CloudSpace was asked about Flux.
+func (f *fakeFlux) times(context string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked[context]
+}
