@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -50,7 +51,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("cloudspace").
 		For(&v1alpha1.CloudSpace{}, builder.WithPredicates(asked)).
-		Watches(&v1alpha1.Tenant{}, handler.EnqueueRequestsFromMapFunc(r.ofTenant), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.Tenant{}, handler.EnqueueRequestsFromMapFunc(r.ofTenant), builder.WithPredicates(predicate.Funcs{UpdateFunc: tenantChanged})).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
 		Watches(&corev1.ResourceQuota{}, owner).
 		Watches(&corev1.LimitRange{}, owner).
@@ -68,6 +69,12 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 				r.Platform.Backoff.Base.Duration, r.Platform.Backoff.Max.Duration),
 		}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+}
+
+// tenantChanged lets through a Tenant whose spec changed. One that is being deleted takes its CloudSpaces down itself: they
+// need not first say that they wait for it.
+func tenantChanged(e event.UpdateEvent) bool {
+	return e.ObjectNew.GetDeletionTimestamp().IsZero() && e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
 }
 
 // byLabels finds the CloudSpace that an object was made for. It only decides what is looked at: whether the object is really

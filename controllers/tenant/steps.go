@@ -67,10 +67,14 @@ func (r *Reconciler) ensureCloudSpace(ctx context.Context, s *scope) error {
 		if err != nil {
 			return err
 		}
+		isNew := o.cloudSpace == nil
 		if o.cloudSpace, err = apply.Ensure(ctx, r.Applier, s.owner, o.cloudSpace, desired); apierrors.IsInvalid(err) {
 			return step.Terminal(v1alpha1.ReasonInvalidTemplate, fmt.Sprintf("the default CloudSpace cannot be made like its template: %v", err))
 		} else if err != nil {
 			return err
+		}
+		if isNew {
+			o.cloudSpaces = append(o.cloudSpaces, *o.cloudSpace)
 		}
 	}
 	return follow(o.cloudSpace)

@@ -48,9 +48,14 @@ func (m *Memory) Behind(cached client.Object) bool {
 	if _, ok := m.released.Get(cached.GetUID()); ok {
 		return true
 	}
-	if _, ok := m.deleted.Get(cached.GetUID()); ok {
-		return cached.GetDeletionTimestamp().IsZero()
+	if _, ok := m.deleted.Get(cached.GetUID()); ok && cached.GetDeletionTimestamp().IsZero() {
+		return true
 	}
+	return m.olderThanWritten(cached)
+}
+
+// olderThanWritten compares with the last write in this place, which is forgotten once the cache shows it.
+func (m *Memory) olderThanWritten(cached client.Object) bool {
 	written, ok := m.written.Get(placeOf(cached))
 	if !ok {
 		return false
@@ -89,11 +94,11 @@ func (m *Memory) noteRelease(object client.Object) {
 	}
 }
 
-// noteDeletion remembers that an object was asked to go. Every version of it that the cache may still show counts as behind;
-// when it is gone, or made anew, that is over.
+// noteDeletion remembers that an object was asked to go, so that its deletion is waited for, and what was written before is not.
+// A write since, by the reconciler that takes it down, counts on.
 func (m *Memory) noteDeletion(object client.Object) {
 	if m != nil {
-		m.written.Delete(placeOf(object))
+		m.olderThanWritten(object)
 		m.deleted.Set(object.GetUID(), true, memorySpan)
 	}
 }

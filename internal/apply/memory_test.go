@@ -107,3 +107,25 @@ func TestAnOwnerThatWasLetGoIsThePast(t *testing.T) {
 		t.Error("one that is made anew is waited for")
 	}
 }
+
+// One reconciler deletes a CloudSpace while another takes it down: what the second has written meanwhile still counts.
+func TestWritesToWhatIsBeingDeletedAreRemembered(t *testing.T) {
+	m := NewMemory()
+	asRead := quota(func(q *corev1.ResourceQuota) { q.ResourceVersion = "5" })
+	underWay := quota(deleting, func(q *corev1.ResourceQuota) { q.ResourceVersion = "6" })
+	written := quota(deleting, func(q *corev1.ResourceQuota) { q.ResourceVersion = "7" })
+	m.note(written)
+	m.noteDeletion(asRead)
+	for name, tt := range map[string]struct {
+		cached *corev1.ResourceQuota
+		want   bool
+	}{
+		"before the deletion":          {asRead, true},
+		"deleted, before the write":    {underWay, true},
+		"deleted, and the write is in": {written, false},
+	} {
+		if got := m.Behind(tt.cached); got != tt.want {
+			t.Errorf("the cache shows it %s: behind is %v, want %v", name, got, tt.want)
+		}
+	}
+}

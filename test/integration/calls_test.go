@@ -18,7 +18,6 @@ import (
 // call is one request to the API server.
 type call struct {
 	verb, resource, namespace, name string
-	code                            int
 }
 
 // about tells whether a call is about a tenant's objects: in a namespace of its, or on an object named after it.
@@ -43,14 +42,11 @@ func (r *callRecorder) wrap(next http.RoundTripper) http.RoundTripper {
 		if err != nil {
 			return nil, err
 		}
-		response, err := next.RoundTrip(sent)
-		if err == nil {
-			made.code = response.StatusCode
-		}
+		// Noted when it is sent: what it does can be seen before its answer is here.
 		r.mu.Lock()
-		defer r.mu.Unlock()
 		r.made = append(r.made, made)
-		return response, err
+		r.mu.Unlock()
+		return next.RoundTrip(sent)
 	})
 }
 

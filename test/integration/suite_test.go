@@ -51,6 +51,9 @@ var (
 // backgroundContext is for what outlives the context of a test.
 var backgroundContext = context.Background()
 
+// backgroundTimeout bounds what must come at once.
+const backgroundTimeout = 10 * time.Second
+
 const operatorUser = "system:serviceaccount:kubeopera-system:tenant-controller"
 
 func TestMain(m *testing.M) {
