@@ -35,8 +35,9 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := record(ctx, flag.Arg(0), filepath.Join(*out, *prefix)); err != nil {
+	err := record(ctx, flag.Arg(0), filepath.Join(*out, *prefix))
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "record:", err)
 		os.Exit(1)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,8 +23,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
-
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 	"github.com/tantilium/cloud-runner/controllers"
@@ -80,18 +79,9 @@ func open(t *testing.T, kubeconfig string) cluster {
 func openCloudSpace(t *testing.T, hostName string) cluster {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	out, err := exec.Command(os.Getenv("HOSTCLUSTER"), "kubeconfig", hostName, "-o", file).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), os.Getenv("HOSTCLUSTER"), "kubeconfig", hostName, "-o", file).CombinedOutput()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), string(out))
 	return open(t, file)
-}
-
-// apply creates or changes the objects of a file, as kubectl apply --server-side does.
-func (c cluster) apply(t *testing.T, object client.Object) {
-	t.Helper()
-	object.SetManagedFields(nil)
-	//nolint:staticcheck // the typed apply needs apply configurations, which objects read from files are not.
-	err := c.Patch(t.Context(), object, client.Apply, client.FieldOwner("e2e"), client.ForceOwnership)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 }
 
 func fromFile[T runtime.Object](t *testing.T, path string, into T) T {

@@ -58,7 +58,7 @@ func (h *host) operatorMetrics(t *testing.T, token string) string {
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // as said.
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	response, err := client.Do(request)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer response.Body.Close()

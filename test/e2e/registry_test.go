@@ -28,7 +28,7 @@ const registry = "registry.hostcluster.internal:5000"
 
 func pushChart(t *testing.T, folder string) {
 	t.Helper()
-	out, err := exec.Command(os.Getenv("HOSTCLUSTER"), "chart", "push", folder).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), os.Getenv("HOSTCLUSTER"), "chart", "push", folder).CombinedOutput()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), string(out))
 }
 

@@ -196,6 +196,7 @@ func (c cluster) exec(t *testing.T, pod string, command ...string) string {
 }
 
 func (c cluster) tryExec(t *testing.T, pod string, command ...string) (string, error) {
+	t.Helper()
 	request := c.CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name(pod).SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{Command: command, Stdout: true, Stderr: true}, scheme.ParameterCodec)
 	executor, err := remotecommand.NewWebSocketExecutor(c.config, "GET", request.URL().String())
