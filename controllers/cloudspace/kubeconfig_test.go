@@ -210,8 +210,8 @@ func TestAKubeconfigAtTheSizeLimitIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	padded := append(text, bytes.Repeat([]byte("\n"), 64<<10-len(text))...)
-	if _, err := rebuildKubeconfig(padded, newScope(testCloudSpace("default")).names); err != nil {
+	text = append(text, bytes.Repeat([]byte("\n"), 64<<10-len(text))...)
+	if _, err := rebuildKubeconfig(text, newScope(testCloudSpace("default")).names); err != nil {
 		t.Error(err)
 	}
 }

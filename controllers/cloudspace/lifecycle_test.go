@@ -75,7 +75,7 @@ func TestLifecycle(t *testing.T) {
 		for _, m := range life.moments {
 			live(t, r, object, m)
 			tell(&story, object, m)
-			if err := conditionstest.Check(object); err != nil {
+			if err := conditionstest.Check(t.Context(), object); err != nil {
 				t.Errorf("%s, %s: %v", life.name, m.happened, err)
 			}
 		}

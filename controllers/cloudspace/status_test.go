@@ -163,15 +163,21 @@ func TestTheReportOfTakingDown(t *testing.T) {
 		"a later step waits": {
 			errs: map[string]error{"RemoveNamespace": step.Wait("Remaining", "waiting for the host namespace")},
 			want: []v1alpha1.DeletionStep{
-				{Step: "ReleaseInner", Done: true}, {Step: "ReleaseControlPlane", Done: true}, {Step: "RemoveKubeconfig", Done: true},
-				{Step: "RemoveNamespace", Message: "waiting for the host namespace"}, {Step: "VerifyGone"},
+				{Step: "ReleaseInner", Done: true},
+				{Step: "ReleaseControlPlane", Done: true},
+				{Step: "RemoveKubeconfig", Done: true},
+				{Step: "RemoveNamespace", Message: "waiting for the host namespace"},
+				{Step: "VerifyGone"},
 			},
 		},
 		"an error is cut to what the API takes": {
 			errs: map[string]error{"RemoveKubeconfig": errors.New(long)},
 			want: []v1alpha1.DeletionStep{
-				{Step: "ReleaseInner", Done: true}, {Step: "ReleaseControlPlane", Done: true},
-				{Step: "RemoveKubeconfig", Message: strings.Repeat("ü", 510) + "..."}, {Step: "RemoveNamespace"}, {Step: "VerifyGone"},
+				{Step: "ReleaseInner", Done: true},
+				{Step: "ReleaseControlPlane", Done: true},
+				{Step: "RemoveKubeconfig", Message: strings.Repeat("ü", 510) + "..."},
+				{Step: "RemoveNamespace"},
+				{Step: "VerifyGone"},
 			},
 		},
 	}
@@ -190,7 +196,7 @@ func TestTheReportOfTakingDown(t *testing.T) {
 			if object.Status.Phase != "Deleting" {
 				t.Errorf("phase is %s, want Deleting", object.Status.Phase)
 			}
-			if err := conditionstest.Check(object); err != nil {
+			if err := conditionstest.Check(t.Context(), object); err != nil {
 				t.Error(err)
 			}
 		})

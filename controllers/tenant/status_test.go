@@ -173,7 +173,7 @@ func TestDeletingStatus(t *testing.T) {
 	if object.Status.Phase != "Deleting" || object.Status.CloudSpaces.Total != 1 {
 		t.Errorf("phase %s with %d CloudSpaces, want Deleting with 1", object.Status.Phase, object.Status.CloudSpaces.Total)
 	}
-	if err := conditionstest.Check(object); err != nil {
+	if err := conditionstest.Check(t.Context(), object); err != nil {
 		t.Error(err)
 	}
 }

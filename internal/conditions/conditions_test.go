@@ -47,8 +47,9 @@ func stopped(kind string, err error) step.Outcome {
 	return step.Outcome{Proves: kind, Attempted: true, Err: err}
 }
 
-func within(deadline time.Duration, o step.Outcome) step.Outcome {
-	o.Deadline = deadline
+// timed gives a step a deadline of a minute.
+func timed(o step.Outcome) step.Outcome {
+	o.Deadline = time.Minute
 	return o
 }
 
@@ -174,7 +175,7 @@ func TestNext(t *testing.T) {
 			reason: "the last moment still counts as within",
 			pass: Pass{
 				Previous: []metav1.Condition{since(before("First", "False", "Installing", "x"), noon.Add(-time.Minute+time.Nanosecond))},
-				Outcomes: []step.Outcome{within(time.Minute, stopped("First", wait))},
+				Outcomes: []step.Outcome{timed(stopped("First", wait))},
 			},
 			want: []metav1.Condition{
 				c("Ready", "False", "Installing", "installing it"),
@@ -185,7 +186,7 @@ func TestNext(t *testing.T) {
 		"a step past its deadline stalls": {
 			pass: Pass{
 				Previous: []metav1.Condition{since(before("First", "False", "Installing", "x"), noon.Add(-time.Minute))},
-				Outcomes: []step.Outcome{within(time.Minute, stopped("First", wait))},
+				Outcomes: []step.Outcome{timed(stopped("First", wait))},
 			},
 			want: []metav1.Condition{
 				c("Ready", "False", "Installing", "installing it"),
@@ -197,7 +198,7 @@ func TestNext(t *testing.T) {
 			reason: "being Unknown for long, while others were tried, does not count",
 			pass: Pass{
 				Previous: []metav1.Condition{before("First", "Unknown", "NotAttempted", "")},
-				Outcomes: []step.Outcome{within(time.Minute, stopped("First", wait))},
+				Outcomes: []step.Outcome{timed(stopped("First", wait))},
 			},
 			want: []metav1.Condition{
 				c("Ready", "False", "Installing", "installing it"),
@@ -266,7 +267,7 @@ func TestNextDeadline(t *testing.T) {
 	}{
 		"none when all is proven": {
 			conditions: []metav1.Condition{c("First", "True", "Succeeded", "")},
-			outcomes:   []step.Outcome{within(time.Minute, proven("First"))},
+			outcomes:   []step.Outcome{timed(proven("First"))},
 		},
 		"none for a step without a deadline": {
 			conditions: []metav1.Condition{c("First", "False", "Installing", "x")},
@@ -274,16 +275,16 @@ func TestNextDeadline(t *testing.T) {
 		},
 		"what is left of it for a step that waits": {
 			conditions: []metav1.Condition{since(c("First", "False", "Installing", "x"), noon.Add(-20*time.Second))},
-			outcomes:   []step.Outcome{within(time.Minute, stopped("First", wait))},
+			outcomes:   []step.Outcome{timed(stopped("First", wait))},
 			want:       40 * time.Second,
 		},
 		"none once it has passed": {
 			conditions: []metav1.Condition{since(c("First", "False", "Installing", "x"), earlier)},
-			outcomes:   []step.Outcome{within(time.Minute, stopped("First", wait))},
+			outcomes:   []step.Outcome{timed(stopped("First", wait))},
 		},
 		"none for a step that was not reached": {
 			conditions: []metav1.Condition{c("First", "False", "Installing", "x"), c("Second", "Unknown", "NotAttempted", "")},
-			outcomes:   []step.Outcome{stopped("First", wait), within(time.Minute, step.Outcome{Proves: "Second"})},
+			outcomes:   []step.Outcome{stopped("First", wait), timed(step.Outcome{Proves: "Second"})},
 		},
 	}
 	for name, tt := range tests {

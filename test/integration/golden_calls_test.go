@@ -111,10 +111,10 @@ func callsUp(t *testing.T, id string) []call {
 		{"Installing", "installing Flux", func() { theStandIn.behave(id+"-flux", behaviour{}) }},
 		{"WaitingForFlux", "helm-controller", func() { flux.set("cloudspace-"+id, "") }},
 	} {
-		says(t, object, "Ready", "False", stage.reason, stage.words)
+		says(t, object, "Ready False "+stage.reason, stage.words)
 		stage.then()
 	}
-	says(t, object, "Ready", "True", "Provisioned", "")
+	says(t, object, "Ready True Provisioned", "")
 	return calls.since(mark)
 }
 
@@ -130,12 +130,12 @@ func callsDown(t *testing.T, id string) []call {
 	if err := api.Delete(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}
-	says(t, object, "Ready", "False", "Deleting", "CloudSpace")
+	says(t, object, "Ready False Deleting", "CloudSpace")
 	for _, stage := range [][2]string{{"release " + id + "-flux", id + "-flux"}, {"control plane", id}, {"host namespace", host}} {
-		says(t, space, "Ready", "False", "Deleting", stage[0])
+		says(t, space, "Ready False Deleting", stage[0])
 		theStandIn.behave(stage[1], behaviour{})
 	}
-	says(t, object, "Ready", "False", "Deleting", "namespace")
+	says(t, object, "Ready False Deleting", "namespace")
 	theStandIn.behave("tenant-"+id, behaviour{})
 	gone(t, object)
 	return calls.since(mark)

@@ -4,6 +4,7 @@
 package integration
 
 import (
+	"bytes"
 	"slices"
 	"testing"
 	"time"
@@ -68,7 +69,7 @@ func TestATenantBecomesReady(t *testing.T) {
 		own, copied := get(t, secret(systemNamespace, "cloudspace-"+id+"-kubeconfig")), get(t, secret(systemNamespace, object.Status.KubeconfigSecret))
 		text := own.Data["value"]
 		for name, got := range map[string][]byte{"config": own.Data["config"], "copied value": copied.Data["value"], "copied config": copied.Data["config"]} {
-			if string(got) != string(text) {
+			if !bytes.Equal(got, text) {
 				t.Errorf("%s differs", name)
 			}
 		}
@@ -139,7 +140,7 @@ func TestObjectsCanComeInAnyOrder(t *testing.T) {
 	beforehand.Labels = map[string]string{"tenancy.kubeopera.io/tenant": id, "example.com/team": "blue"}
 	create(t, beforehand)
 	space := create(t, cloudSpace(id, "staging"))
-	says(t, space, "QuotaReserved", "False", "TenantNotFound", "waiting for Tenant "+id)
+	says(t, space, "QuotaReserved False TenantNotFound", "waiting for Tenant "+id)
 	if space.Status.Phase != "Pending" {
 		t.Errorf("the phase is %s, want Pending", space.Status.Phase)
 	}
@@ -155,7 +156,7 @@ func TestACloudSpaceOutsideOfATenantsNamespaceIsRefused(t *testing.T) {
 	t.Parallel()
 	object := create(t, &v1alpha1.CloudSpace{ObjectMeta: named("default", "outside")})
 	reach(t, object, "Failed")
-	says(t, object, "Stalled", "True", "TenantNotFound", "a CloudSpace must be in the namespace of a Tenant, tenant-<id>")
+	says(t, object, "Stalled True TenantNotFound", "a CloudSpace must be in the namespace of a Tenant, tenant-<id>")
 	if object.Status.HostNamespace != "" {
 		t.Errorf("it has the host namespace %s", object.Status.HostNamespace)
 	}
@@ -169,8 +170,8 @@ func TestACloudSpaceInANamespaceThatOnlyHasTheNameIsRefused(t *testing.T) {
 	create(t, namespace("tenant-"+id))
 	space := create(t, cloudSpace(id, "default"))
 	object := create(t, tenant(id))
-	says(t, object, "NamespaceReady", "False", "NotOurs", "Namespace tenant-only-name exists and was not made for this object; it is left alone")
-	says(t, space, "QuotaReserved", "False", "TenantNotFound", "waiting for namespace tenant-only-name to become that of Tenant only-name")
+	says(t, object, "NamespaceReady False NotOurs", "Namespace tenant-only-name exists and was not made for this object; it is left alone")
+	says(t, space, "QuotaReserved False TenantNotFound", "waiting for namespace tenant-only-name to become that of Tenant only-name")
 	if object.Status.NamespaceUID != "" {
 		t.Errorf("status.namespaceUID is %s: it is trusted", object.Status.NamespaceUID)
 	}
@@ -232,7 +233,7 @@ func TestAKubeconfigThatIsNotToBeTrustedIsNotUsed(t *testing.T) {
 	const id = "untrusted"
 	theStandIn.behave("vcluster-"+id, behaviour{kubeconfig: "apiVersion: v1\nkind: Config\ncurrent-context: x\n"})
 	object := create(t, tenant(id))
-	says(t, cloudSpace(id, "default"), "KubeconfigReady", "False", "KubeconfigInvalid", "the control plane's kubeconfig is not used: it has no current context")
+	says(t, cloudSpace(id, "default"), "KubeconfigReady False KubeconfigInvalid", "the control plane's kubeconfig is not used: it has no current context")
 	reach(t, object, "Failed")
 	if err := api.Get(t.Context(), client.ObjectKeyFromObject(secret(systemNamespace, "cloudspace-"+id+"-kubeconfig")), &corev1.Secret{}); err == nil {
 		t.Error("a Secret was stored")
@@ -287,8 +288,8 @@ func TestWhatWentWrongIsToldAndMended(t *testing.T) {
 			t.Parallel()
 			tt.breaks(tt.id)
 			object := create(t, tenant(tt.id))
-			says(t, cloudSpace(tt.id, "default"), tt.kind, "False", tt.reason, tt.words)
-			says(t, object, "Ready", "False", tt.reason, tt.words)
+			says(t, cloudSpace(tt.id, "default"), tt.kind+" False "+tt.reason, tt.words)
+			says(t, object, "Ready False "+tt.reason, tt.words)
 			tt.mends(tt.id)
 			reach(t, object, "Ready")
 		})
@@ -303,12 +304,12 @@ func TestAnOutageIsDegradedAndThePhasesStay(t *testing.T) {
 	server := get(t, deploymentOf(id))
 	theStandIn.behave("vcluster-"+id, behaviour{hang: true})
 	merge(t, server, `{"spec":{"template":{"metadata":{"annotations":{"example.com/roll":"1"}}}}}`)
-	says(t, object, "Ready", "False", "Degraded", "waiting for the API server of the control plane")
+	says(t, object, "Ready False Degraded", "waiting for the API server of the control plane")
 	if space := get(t, cloudSpace(id, "default")); object.Status.Phase != "Ready" || space.Status.Phase != "Active" {
 		t.Errorf("phases are %s and %s, want Ready and Active", object.Status.Phase, space.Status.Phase)
 	}
 	theStandIn.behave("vcluster-"+id, behaviour{})
-	says(t, object, "Ready", "True", "Provisioned", "")
+	says(t, object, "Ready True Provisioned", "")
 }
 
 func TestAnUnsupportedVersionIsRefusedUntilTheSpecIsMended(t *testing.T) {
@@ -318,7 +319,7 @@ func TestAnUnsupportedVersionIsRefusedUntilTheSpecIsMended(t *testing.T) {
 		o.Spec.DefaultCloudSpace.Template.Spec.KubernetesVersion = "v1.20.0"
 	}))
 	reach(t, object, "Failed")
-	says(t, object, "Stalled", "True", "UnsupportedVersion", "Kubernetes v1.20.0 is not offered; offered are v1.36.0")
+	says(t, object, "Stalled True UnsupportedVersion", "Kubernetes v1.20.0 is not offered; offered are v1.36.0")
 	merge(t, object, `{"spec":{"defaultCloudSpace":{"template":{"spec":{"kubernetesVersion":"v1.36.0"}}}}}`)
 	reach(t, object, "Ready")
 }

@@ -47,7 +47,7 @@ func create[T client.Object](t *testing.T, object T) T {
 		t.Fatalf("creating %T %s: %v", object, object.GetName(), err)
 	}
 	t.Cleanup(func() {
-		//nolint:usetesting // The context of a test ends before its cleanup.
+		// The context of a test ends before its cleanup.
 		if err := client.IgnoreNotFound(api.Delete(backgroundContext, object)); err != nil {
 			t.Errorf("deleting %T %s: %v", object, object.GetName(), err)
 		}
@@ -75,14 +75,15 @@ func reach[T client.Object](t *testing.T, object T, phase string) T {
 	return object
 }
 
-// says waits until a condition has a status, a reason and a message that contains some words.
-func says(t *testing.T, object client.Object, kind string, status metav1.ConditionStatus, reason, words string) {
+// says waits until a condition, written as type, status and reason, is there with a message that contains some words.
+func says(t *testing.T, object client.Object, condition, words string) {
 	t.Helper()
+	kind, rest, _ := strings.Cut(condition, " ")
 	eventually(t, func(g gomega.Gomega) {
 		g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(gomega.Succeed())
 		found := meta.FindStatusCondition(conditionsOf(object), kind)
 		g.Expect(found).NotTo(gomega.BeNil(), "condition %s of %v", kind, conditionsOf(object))
-		g.Expect(string(found.Status)+" "+found.Reason).To(gomega.Equal(string(status)+" "+reason), "condition %s: %s", kind, found.Message)
+		g.Expect(string(found.Status)+" "+found.Reason).To(gomega.Equal(rest), "condition %s: %s", kind, found.Message)
 		g.Expect(found.Message).To(gomega.ContainSubstring(words))
 	})
 }
@@ -146,7 +147,7 @@ func contextOf(kubeconfig []byte) string {
 // documents splits a YAML file.
 func documents(text string) []string {
 	var found []string
-	for _, document := range strings.Split(text, "\n---\n") {
+	for document := range strings.SplitSeq(text, "\n---\n") {
 		if strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(document), "---")) != "" {
 			found = append(found, document)
 		}
@@ -177,8 +178,6 @@ func merge(t *testing.T, object client.Object, patch string) {
 		t.Fatalf("patching %T %s: %v", object, object.GetName(), err)
 	}
 }
-
-func statusValue(text string) metav1.ConditionStatus { return metav1.ConditionStatus(text) }
 
 func kindOf(object any) string {
 	parts := strings.Split(fmt.Sprintf("%T", object), ".")

@@ -123,7 +123,7 @@ func (s *standIn) helmRelease(ctx context.Context, release *helmv2.HelmRelease) 
 	if controllerutil.AddFinalizer(release, helmv2.HelmReleaseFinalizer) {
 		return false, s.client.Update(ctx, release)
 	}
-	if release.Spec.Suspend || (b.fail == "" && release.Status.ObservedGeneration == release.Generation) {
+	if release.Spec.Suspend || (b.fail == "" && finished(release)) {
 		return false, nil
 	}
 	if err := s.progress(ctx, release, "Fulfilling prerequisites", false); err != nil {
@@ -220,6 +220,11 @@ func (s *standIn) deployment(ctx context.Context, server *appsv1.Deployment) (wa
 	return b.kubeconfig == "none", s.writeKubeconfig(ctx, server, b.kubeconfig)
 }
 
+// finished tells whether the release as it is specified now is installed.
+func finished(release *helmv2.HelmRelease) bool {
+	return release.Status.ObservedGeneration == release.Generation && apimeta.IsStatusConditionTrue(release.Status.Conditions, meta.ReadyCondition)
+}
+
 // progress is what helm-controller says before and while an action runs. status.observedGeneration stays behind.
 func (s *standIn) progress(ctx context.Context, release *helmv2.HelmRelease, message string, running bool) error {
 	return s.patchStatus(ctx, release, func() {
@@ -250,8 +255,23 @@ func (s *standIn) failed(ctx context.Context, release *helmv2.HelmRelease, why s
 		set(release, helmv2.ReleasedCondition, metav1.ConditionFalse, helmv2.InstallFailedReason, message)
 		set(release, meta.ReadyCondition, metav1.ConditionFalse, helmv2.InstallFailedReason, message)
 		set(release, meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingWithRetryReason, "retrying after 30s")
-		release.Status.InstallFailures++
+		release.Status.History = helmv2.Snapshots{snapshot(release, "a", "1", "failed")}
+		release.Status.ObservedGeneration = release.Generation
 	})
+}
+
+func snapshot(release *helmv2.HelmRelease, chart, chartVersion, status string) *helmv2.Snapshot {
+	version := 1
+	if latest := release.Status.History.Latest(); latest != nil {
+		version = latest.Version + 1
+	}
+	now := metav1.Now().Rfc3339Copy()
+	digest := sha256.Sum256(fmt.Appendf(nil, "%s.v%d", release.Spec.ReleaseName, version))
+	return &helmv2.Snapshot{
+		Name: release.Spec.ReleaseName, Namespace: release.Spec.TargetNamespace, Version: version, Status: status,
+		ChartName: chart, ChartVersion: chartVersion, ConfigDigest: "sha256:0", Digest: "sha256:" + hex.EncodeToString(digest[:]),
+		FirstDeployed: now, LastDeployed: now,
+	}
 }
 
 func (s *standIn) installed(ctx context.Context, release *helmv2.HelmRelease) error {
@@ -260,24 +280,15 @@ func (s *standIn) installed(ctx context.Context, release *helmv2.HelmRelease) er
 		return err
 	}
 	return s.patchStatus(ctx, release, func() {
-		name, version := release.Spec.TargetNamespace+"/"+release.Spec.ReleaseName, 1
-		if latest := release.Status.History.Latest(); latest != nil {
-			version = latest.Version + 1
-		}
-		message := fmt.Sprintf("Helm install succeeded for release %s.v%d with chart %s@%s", name, version, chart.Spec.Chart, chart.Spec.Version)
+		made := snapshot(release, chart.Spec.Chart, chart.Spec.Version, "deployed")
+		message := fmt.Sprintf("Helm install succeeded for release %s/%s.v%d with chart %s@%s",
+			made.Namespace, made.Name, made.Version, made.ChartName, made.ChartVersion)
 		set(release, helmv2.ReleasedCondition, metav1.ConditionTrue, helmv2.InstallSucceededReason, message)
 		set(release, meta.ReadyCondition, metav1.ConditionTrue, helmv2.InstallSucceededReason, message)
 		apimeta.RemoveStatusCondition(&release.Status.Conditions, meta.ReconcilingCondition)
-		now := metav1.Now().Rfc3339Copy()
-		digest := sha256.Sum256(fmt.Appendf(nil, "%s.v%d", name, version))
-		release.Status.History = append(helmv2.Snapshots{{
-			Name: release.Spec.ReleaseName, Namespace: release.Spec.TargetNamespace, Version: version, Status: "deployed",
-			ChartName: chart.Spec.Chart, ChartVersion: chart.Spec.Version, ConfigDigest: "sha256:0", Digest: "sha256:" + hex.EncodeToString(digest[:]),
-			FirstDeployed: now, LastDeployed: now,
-		}}, release.Status.History...)
+		release.Status.History = append(helmv2.Snapshots{made}, release.Status.History...)
 		release.Status.StorageNamespace = release.Spec.StorageNamespace
 		release.Status.ObservedGeneration = release.Generation
-		release.Status.InstallFailures = 0
 	})
 }
 

@@ -31,24 +31,24 @@ func (w *statusWatch) start(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		go w.follow(watching)
+		go w.follow(ctx, watching)
 	}
 	return nil
 }
 
-func (w *statusWatch) follow(watching watch.Interface) {
+func (w *statusWatch) follow(ctx context.Context, watching watch.Interface) {
 	for event := range watching.ResultChan() {
 		object, ok := event.Object.(client.Object)
 		if !ok || event.Type == watch.Bookmark {
 			continue
 		}
-		w.note(object, event.Type)
+		w.note(ctx, object, event.Type)
 	}
 }
 
 // note keeps a version whose status is new, and checks it. A version that only has a new spec, or is gone, was not written by
 // the operator.
-func (w *statusWatch) note(object client.Object, kind watch.EventType) {
+func (w *statusWatch) note(ctx context.Context, object client.Object, kind watch.EventType) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := string(object.GetUID())
@@ -58,7 +58,7 @@ func (w *statusWatch) note(object client.Object, kind watch.EventType) {
 		return
 	}
 	w.seen[key] = append(before, object)
-	if err := conditionstest.Check(object); err != nil {
+	if err := conditionstest.Check(ctx, object); err != nil {
 		w.wrong = append(w.wrong, fmt.Errorf("%T %s/%s at version %s, phase %s: %w", object, object.GetNamespace(), object.GetName(),
 			object.GetResourceVersion(), phaseOf(object), err))
 	}

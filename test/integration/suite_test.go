@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
@@ -152,7 +151,7 @@ func newOperator(config *rest.Config) (ctrl.Manager, error) {
 		Scheme:     controllers.Scheme(),
 		Cache:      controllers.CacheOptions(),
 		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: controllerconfig.Controller{SkipNameValidation: ptr.To(true)},
+		Controller: controllerconfig.Controller{SkipNameValidation: new(true)},
 	})
 	if err != nil {
 		return nil, err

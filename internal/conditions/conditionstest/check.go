@@ -27,7 +27,7 @@ var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 // Check says everything that is wrong with the status of an object, or nil. It holds the object to Flux' own rules for
 // conditions, to what kstatus makes of it, and to the rules of our status: reasons from the closed list, no message too
 // long for a person, the phase as the last entry of the timeline, and Failed only with Stalled.
-func Check(object client.Object) error {
+func Check(ctx context.Context, object client.Object) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
 		return fmt.Errorf("reading the object as a map: %w", err)
@@ -35,7 +35,7 @@ func Check(object client.Object) error {
 	u := &unstructured.Unstructured{Object: content}
 	found := conditions.UnstructuredGetter(u).GetConditions()
 	return errors.Join(
-		fluxRules(u),
+		fluxRules(ctx, u),
 		kstatusReads(u, found),
 		eachCondition(found),
 		phaseAndTimeline(u, found),
@@ -43,10 +43,10 @@ func Check(object client.Object) error {
 }
 
 // fluxRules are the strict rules and the warnings of Flux' own linter: both count here.
-func fluxRules(u *unstructured.Unstructured) error {
+func fluxRules(ctx context.Context, u *unstructured.Unstructured) error {
 	checker := check.NewChecker(nil, &check.Conditions{NegativePolarity: []string{"Stalled", "Reconciling"}})
 	checker.DisableFetch = true
-	fail, warn := checker.Check(context.Background(), conditions.UnstructuredGetter(u))
+	fail, warn := checker.Check(ctx, conditions.UnstructuredGetter(u))
 	return errors.Join(fail, warn)
 }
 
@@ -90,24 +90,30 @@ func eachCondition(found []metav1.Condition) error {
 			errs = append(errs, fmt.Errorf("condition %s stands twice", c.Type))
 		}
 		seen[c.Type] = true
-		if !camelCase.MatchString(c.Type) {
-			errs = append(errs, fmt.Errorf("condition type %q is not in upper camel case", c.Type))
-		}
-		if !reasons[c.Reason] {
-			errs = append(errs, fmt.Errorf("condition %s: reason %q is not in the closed list", c.Type, c.Reason))
-		}
-		if len(c.Message) > 1024 {
-			errs = append(errs, fmt.Errorf("condition %s: the message has %d bytes", c.Type, len(c.Message)))
-		}
-		if c.LastTransitionTime.IsZero() {
-			errs = append(errs, fmt.Errorf("condition %s has no time", c.Type))
-		}
-		if c.Status == metav1.ConditionFalse && c.Message == "" {
-			errs = append(errs, fmt.Errorf("condition %s is False and does not say why", c.Type))
-		}
+		errs = append(errs, oneCondition(c, reasons))
 	}
 	if !meta.IsStatusConditionTrue(found, "Ready") && !seen["Reconciling"] && !seen["Stalled"] {
 		errs = append(errs, errors.New("not Ready, and neither Reconciling nor Stalled: nobody can tell whether it goes on"))
+	}
+	return errors.Join(errs...)
+}
+
+func oneCondition(c metav1.Condition, reasons map[string]bool) error {
+	var errs []error
+	if !camelCase.MatchString(c.Type) {
+		errs = append(errs, fmt.Errorf("condition type %q is not in upper camel case", c.Type))
+	}
+	if !reasons[c.Reason] {
+		errs = append(errs, fmt.Errorf("condition %s: reason %q is not in the closed list", c.Type, c.Reason))
+	}
+	if len(c.Message) > 1024 {
+		errs = append(errs, fmt.Errorf("condition %s: the message has %d bytes", c.Type, len(c.Message)))
+	}
+	if c.LastTransitionTime.IsZero() {
+		errs = append(errs, fmt.Errorf("condition %s has no time", c.Type))
+	}
+	if c.Status == metav1.ConditionFalse && c.Message == "" {
+		errs = append(errs, fmt.Errorf("condition %s is False and does not say why", c.Type))
 	}
 	return errors.Join(errs...)
 }

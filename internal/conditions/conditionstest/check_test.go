@@ -136,7 +136,7 @@ func TestCheck(t *testing.T) {
 			if tt.breaks != nil {
 				tt.breaks(object)
 			}
-			err := Check(object)
+			err := Check(t.Context(), object)
 			switch {
 			case tt.want == "" && err != nil:
 				t.Errorf("got %v, want nothing wrong", err)
