@@ -193,9 +193,9 @@ func desiredInner(s *scope, platform *configv1alpha1.PlatformConfig, role string
 
 // desiredRelease does not let Helm wait for what it installs: the operator sees for itself when it runs. Flux works on few
 // releases at a time, and one that waits, for a broken CloudSpace perhaps, would keep others from their turn, and its own
-// deletion too.
+// deletion too. Nor does it let Flux try again: that is the operator's, with its backoff.
 func desiredRelease(name, role string, chart *configv1alpha1.Chart, platform *configv1alpha1.PlatformConfig) *helmv2.HelmRelease {
-	timeout, retry, history := platform.Helm.Timeout, platform.Helm.RetryInterval, maxReleaseHistory
+	timeout, history := platform.Helm.Timeout, maxReleaseHistory
 	return &helmv2.HelmRelease{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: names.SystemNamespace},
 		Spec: helmv2.HelmReleaseSpec{
@@ -203,14 +203,8 @@ func desiredRelease(name, role string, chart *configv1alpha1.Chart, platform *co
 			Timeout:    &timeout,
 			MaxHistory: &history,
 			ChartRef:   &helmv2.CrossNamespaceSourceReference{Kind: sourcev1.HelmChartKind, Name: chartObjectName(role, chart)},
-			Install: &helmv2.Install{
-				DisableWait: true,
-				Strategy:    &helmv2.InstallStrategy{Name: string(helmv2.ActionStrategyRetryOnFailure), RetryInterval: &retry},
-			},
-			Upgrade: &helmv2.Upgrade{
-				DisableWait: true,
-				Strategy:    &helmv2.UpgradeStrategy{Name: string(helmv2.ActionStrategyRetryOnFailure), RetryInterval: &retry},
-			},
+			Install:    &helmv2.Install{DisableWait: true},
+			Upgrade:    &helmv2.Upgrade{DisableWait: true},
 		},
 	}
 }

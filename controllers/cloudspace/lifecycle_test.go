@@ -14,6 +14,7 @@ import (
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 	"github.com/tantilium/cloud-runner/internal/conditions/conditionstest"
+	"github.com/tantilium/cloud-runner/internal/retry"
 	"github.com/tantilium/cloud-runner/internal/step"
 )
 
@@ -30,7 +31,7 @@ type moment struct {
 
 // The lives of CloudSpaces as people see them in status, told as stories: read the golden file to see what each moment shows.
 func TestLifecycle(t *testing.T) {
-	wait := step.Wait
+	wait, failure := step.Wait, step.Failure
 	lives := []struct {
 		name    string
 		moments []moment
@@ -56,11 +57,23 @@ func TestLifecycle(t *testing.T) {
 		}},
 		{"created, the control plane does not come up in time, then does", []moment{
 			{at: 0, happened: "installing", step: "ControlPlaneReady", err: wait("Installing", "installing the control plane")},
-			{at: 15*time.Minute - time.Second, happened: "a second before the deadline", step: "ControlPlaneReady", err: wait("InstallFailed", "installing the control plane failed and is tried again: timed out")},
-			{at: 15 * time.Minute, happened: "the deadline", step: "ControlPlaneReady", err: wait("InstallFailed", "installing the control plane failed and is tried again: timed out")},
+			{at: 15*time.Minute - time.Second, happened: "a second before the deadline", step: "ControlPlaneReady", err: failure("InstallFailed", "installing the control plane failed: timed out")},
+			{at: 15 * time.Minute, happened: "the deadline", step: "ControlPlaneReady", err: failure("InstallFailed", "installing the control plane failed: timed out")},
 			{at: 16 * time.Minute, happened: "a call fails", step: "ControlPlaneReady", err: errBoom},
 			{at: 20 * time.Minute, happened: "it is up after all", step: "FluxReady", err: wait("Installing", "installing Flux"), change: store},
 			{at: 21 * time.Minute, happened: "everything is proven"},
+		}},
+		{"fails, is tried again by itself and on demand", []moment{
+			{at: 0, happened: "installing", step: "ControlPlaneReady", err: wait("Installing", "installing the control plane")},
+			{at: time.Second, happened: "it fails", step: "ControlPlaneReady", err: failure("InstallFailed", "installing the control plane failed: no")},
+			{at: 2 * time.Second, happened: "an event before the next try", step: "ControlPlaneReady", err: failure("InstallFailed", "installing the control plane failed: no")},
+			{at: 10 * time.Second, happened: "the second try has begun", step: "ControlPlaneReady", err: wait("Installing", "installing the control plane")},
+			{at: 11 * time.Second, happened: "it fails too", step: "ControlPlaneReady", err: failure("InstallFailed", "installing the control plane failed: no")},
+			{at: 16 * time.Minute, happened: "the deadline has passed", step: "ControlPlaneReady", err: failure("InstallFailed", "installing the control plane failed: no")},
+			{at: 17 * time.Minute, happened: "a retry is asked for", step: "ControlPlaneReady", err: wait("Installing", "installing the control plane"), change: ask("now")},
+			{at: 18 * time.Minute, happened: "it fails again", step: "ControlPlaneReady", err: failure("InstallFailed", "installing the control plane failed: no")},
+			{at: 19 * time.Minute, happened: "the same request stands there still", step: "ControlPlaneReady", err: wait("Installing", "installing the control plane"), change: ask("now")},
+			{at: 20 * time.Minute, happened: "it works", change: store},
 		}},
 		{"asks for what is not offered, then for less", []moment{
 			{at: 0, happened: "an unknown version", step: "ControlPlaneReady", err: step.Terminal("UnsupportedVersion", "Kubernetes v1.20.0 is not offered; offered are v1.36.0, v1.35.0")},
@@ -87,6 +100,7 @@ func TestLifecycle(t *testing.T) {
 func live(t *testing.T, r *Reconciler, object *v1alpha1.CloudSpace, m moment) {
 	t.Helper()
 	s := newScope(object)
+	s.backoff = retry.Backoff{Base: 5 * time.Second, Max: 5 * time.Minute}
 	if m.change != nil {
 		m.change(s)
 	}
@@ -104,6 +118,12 @@ func live(t *testing.T, r *Reconciler, object *v1alpha1.CloudSpace, m moment) {
 	object.Status = newStatus(s, made, noon.Add(m.at))
 	if diff := cmp.Diff(object.Status, newStatus(s, made, noon.Add(m.at))); diff != "" {
 		t.Errorf("%s: a second pass would write again:\n%s", m.happened, diff)
+	}
+}
+
+func ask(request string) func(*scope) {
+	return func(s *scope) {
+		s.object.Annotations = map[string]string{"tenancy.kubeopera.io/retry-requested": request}
 	}
 }
 
@@ -140,9 +160,19 @@ func tell(story *strings.Builder, object *v1alpha1.CloudSpace, m moment) {
 	for _, d := range object.Status.Deletion {
 		fmt.Fprintf(story, "    deletion %-20s done %v %s\n", d.Step, d.Done, d.Message)
 	}
+	if retry := object.Status.Retry; retry.Attempts > 0 {
+		fmt.Fprintf(story, "    retry %d attempts, %s, next %s\n", retry.Attempts, retry.LastError.Reason, nextTry(retry))
+	}
 	var timeline []string
 	for _, entry := range object.Status.Timeline {
 		timeline = append(timeline, fmt.Sprintf("%s +%s", entry.Phase, entry.Time.Sub(noon)))
 	}
 	fmt.Fprintf(story, "    timeline %s\n\n", strings.Join(timeline, ", "))
+}
+
+func nextTry(retry v1alpha1.RetryStatus) string {
+	if retry.NextRetryTime == nil {
+		return "now"
+	}
+	return "+" + retry.NextRetryTime.Sub(noon).Round(time.Second).String()
 }

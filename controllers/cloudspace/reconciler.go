@@ -17,6 +17,7 @@ import (
 	"github.com/tantilium/cloud-runner/internal/apply"
 	"github.com/tantilium/cloud-runner/internal/conditions"
 	"github.com/tantilium/cloud-runner/internal/names"
+	"github.com/tantilium/cloud-runner/internal/retry"
 	"github.com/tantilium/cloud-runner/internal/step"
 )
 
@@ -41,7 +42,11 @@ type scope struct {
 	// tenantID is the tenant whose namespace the CloudSpace is in; empty when it is in no tenant's.
 	tenantID string
 	// names is the zero value when tenantID is empty.
-	names    names.CloudSpace
+	names names.CloudSpace
+	// retryNow says that what failed is to be begun anew in this pass; token names the try.
+	retryNow bool
+	token    string
+	backoff  retry.Backoff
 	observed observed
 }
 
@@ -49,19 +54,36 @@ type scope struct {
 func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.CloudSpace) (ctrl.Result, error) {
 	s := newScope(object)
 	if r.Memory.Behind(object) {
-		return step.Result(step.ErrStale, r.slowRetry())
+		return step.Result(step.ErrStale)
 	}
 	if !object.DeletionTimestamp.IsZero() {
 		return r.takeDown(ctx, s)
 	}
+	now := r.Clock.Now()
+	if wait := holdOff(object, now); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	s.retryNow, s.token, s.backoff = retry.Due(object.Status.Retry, object.Annotations, now), now.UTC().Format(time.RFC3339Nano), r.backoff()
 	if err := r.AddFinalizer(ctx, object, v1alpha1.FinalizerCloudSpace); err != nil {
-		return step.Result(err, r.slowRetry())
+		return step.Result(err)
 	}
 	if err := r.observe(ctx, s); err != nil {
-		return step.Result(err, r.slowRetry())
+		return step.Result(err)
 	}
 	outcomes := step.Run(ctx, s, r.steps())
 	return r.finish(ctx, s, outcomes)
+}
+
+// holdOff is how long a CloudSpace waits before calls that failed are made again, or zero. It is kept in status, so that a
+// restart of the operator does not make them all at once; a changed spec or a request ends it.
+func holdOff(object *v1alpha1.CloudSpace, now time.Time) time.Duration {
+	status := object.Status
+	last, next := status.Retry.LastError, status.Retry.NextRetryTime
+	if last == nil || next == nil || last.Reason != v1alpha1.ReasonReconcileError ||
+		status.ObservedGeneration != object.Generation || retry.Requested(status.Retry, object.Annotations) {
+		return 0
+	}
+	return max(0, next.Sub(now))
 }
 
 // finish writes the status if the pass changed it and says when to come back.
@@ -69,19 +91,17 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, outcomes []step.Outco
 	err := step.FirstError(outcomes)
 	recordError(err)
 	if step.Class(err) == "Stale" {
-		return step.Result(err, r.slowRetry())
+		return step.Result(err)
 	}
 	recordRetries(s.object.Status.Conditions, outcomes)
 	now := r.Clock.Now()
 	status := newStatus(s, outcomes, now)
 	if err := r.writeStatus(ctx, s.object, status, now); err != nil {
-		return step.Result(err, r.slowRetry())
+		return step.Result(err)
 	}
-	result, err := step.Result(err, r.slowRetry())
-	if err != nil {
-		return result, err
-	}
+	result := step.Later(ctx, err)
 	result.RequeueAfter = earlier(result.RequeueAfter, conditions.NextDeadline(status.Conditions, outcomes, now))
+	result.RequeueAfter = earlier(result.RequeueAfter, retry.Wait(status.Retry, now))
 	return result, nil
 }
 
@@ -100,8 +120,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, object *v1alpha1.CloudSpac
 	return nil
 }
 
-// slowRetry is when something that only an outside change can mend is looked at again.
-func (r *Reconciler) slowRetry() time.Duration { return r.Platform.Backoff.Max.Duration }
+func (r *Reconciler) backoff() retry.Backoff {
+	return retry.Backoff{Base: r.Platform.Backoff.Base.Duration, Max: r.Platform.Backoff.Max.Duration}
+}
 
 func newScope(object *v1alpha1.CloudSpace) *scope {
 	s := &scope{object: object, owner: apply.Owner{CloudSpace: object.Name, UID: object.UID}}

@@ -45,14 +45,16 @@ func judge(release *helmv2.HelmRelease, chart *sourcev1.HelmChart, wantVersion s
 		return verdict{state: releaseDeleting}
 	case release.Spec.Suspend:
 		return verdict{state: releaseSuspended}
+	case askedAgain(release):
+		return verdict{state: releaseInstalling}
 	case chartBroken(chart):
 		return verdict{state: releaseChartFailed, detail: apimeta.FindStatusCondition(chart.Status.Conditions, meta.ReadyCondition).Message}
-	case isTrue(current(release, meta.StalledCondition)):
-		return verdict{state: releaseFailing, detail: current(release, meta.StalledCondition).Message}
 	case isTrue(ready) && installed(release, wantVersion):
 		return verdict{state: releaseReady}
 	case failedAction(ready):
 		return verdict{state: releaseFailing, detail: ready.Message}
+	case isTrue(current(release, meta.StalledCondition)):
+		return verdict{state: releaseFailing, detail: current(release, meta.StalledCondition).Message}
 	default:
 		return verdict{state: releaseInstalling}
 	}
@@ -65,9 +67,9 @@ func (v verdict) asError(role string) error {
 	case releaseReady:
 		return nil
 	case releaseFailing:
-		return step.Wait(v1alpha1.ReasonInstallFailed, fmt.Sprintf("installing %s failed and is tried again: %s", part, v.detail))
+		return step.Failure(v1alpha1.ReasonInstallFailed, fmt.Sprintf("installing %s failed: %s", part, v.detail))
 	case releaseChartFailed:
-		return step.Wait(v1alpha1.ReasonChartNotReady, fmt.Sprintf("the chart of %s cannot be fetched: %s", part, v.detail))
+		return step.Failure(v1alpha1.ReasonChartNotReady, fmt.Sprintf("the chart of %s cannot be fetched: %s", part, v.detail))
 	case releaseSuspended:
 		return step.Wait(v1alpha1.ReasonInstalling, fmt.Sprintf("the release of %s is suspended", part))
 	case releaseDeleting:
@@ -75,6 +77,18 @@ func (v verdict) asError(role string) error {
 	default:
 		return step.Wait(v1alpha1.ReasonInstalling, fmt.Sprintf("installing %s", part))
 	}
+}
+
+// askedAgain tells whether Flux was asked to try again and has not begun to.
+func askedAgain(release *helmv2.HelmRelease) bool {
+	request, asked := meta.ReconcileAnnotationValue(release.Annotations)
+	return asked && request != release.Status.LastHandledReconcileAt
+}
+
+// tryAgain asks Flux to try a release again, and to forget how often it failed.
+func tryAgain(release *helmv2.HelmRelease, token string) {
+	metav1.SetMetaDataAnnotation(&release.ObjectMeta, meta.ReconcileRequestAnnotation, token)
+	metav1.SetMetaDataAnnotation(&release.ObjectMeta, helmv2.ResetRequestAnnotation, token)
 }
 
 // installed tells whether Flux is done with this generation and what runs is the wanted version. Reconciling does not count:

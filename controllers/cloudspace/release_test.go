@@ -130,7 +130,12 @@ func TestJudge(t *testing.T) {
 		},
 		"stalled": {
 			release: release(with(says("Ready", "False", "RetriesExceeded", "y"), says("Stalled", "True", "RetriesExceeded", "Failed to install after 1 attempt(s)"))),
-			want:    verdict{state: releaseFailing, detail: "Failed to install after 1 attempt(s)"},
+			reason:  "what the action failed with says more than how often it was tried",
+			want:    verdict{state: releaseFailing, detail: "y"},
+		},
+		"stalled without having acted": {
+			release: release(with(says("Ready", "Unknown", "Progressing", "y"), says("Stalled", "True", "AccessDenied", "not allowed"))),
+			want:    verdict{state: releaseFailing, detail: "not allowed"},
 		},
 		"suspended": {release: release(func(r *helmv2.HelmRelease) { r.Spec.Suspend = true }), want: verdict{state: releaseSuspended}},
 		"being deleted": {
@@ -170,7 +175,7 @@ func TestWhatAVerdictMeansForItsStep(t *testing.T) {
 	}{
 		"ready":         {verdict: verdict{state: releaseReady}, role: roleFlux},
 		"installing":    {verdict{state: releaseInstalling}, roleControlPlane, "Installing", "installing the control plane"},
-		"failing":       {verdict{state: releaseFailing, detail: "timed out"}, roleFlux, "InstallFailed", "installing Flux failed and is tried again: timed out"},
+		"failing":       {verdict{state: releaseFailing, detail: "timed out"}, roleFlux, "InstallFailed", "installing Flux failed: timed out"},
 		"no chart":      {verdict{state: releaseChartFailed, detail: "no such host"}, roleAdvisor, "ChartNotReady", "the chart of the App Advisor cannot be fetched: no such host"},
 		"suspended":     {verdict{state: releaseSuspended}, roleFlux, "Installing", "the release of Flux is suspended"},
 		"being deleted": {verdict{state: releaseDeleting}, roleControlPlane, "Terminating", "an earlier release of the control plane is still being deleted"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 	"github.com/tantilium/cloud-runner/internal/conditions"
+	"github.com/tantilium/cloud-runner/internal/retry"
 	"github.com/tantilium/cloud-runner/internal/step"
 )
 
@@ -22,7 +23,12 @@ func newStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.CloudS
 	wasActive := entered(previous.Timeline, v1alpha1.CloudSpaceActive)
 	status.ObservedGeneration = s.object.Generation
 	status.Conditions = conditions.Next(conditions.Pass{
-		Previous: previous.Conditions, Generation: s.object.Generation, Outcomes: outcomes, WasReady: wasActive, Now: now,
+		Previous: previous.Conditions, Generation: s.object.Generation, Outcomes: outcomes, WasReady: wasActive,
+		Restart: retry.Requested(previous.Retry, s.object.Annotations), Now: now,
+	})
+	status.Retry = retry.Next(retry.Pass{
+		Previous: previous.Retry, Annotations: s.object.Annotations, Conditions: status.Conditions, Outcomes: outcomes,
+		Seed: string(s.object.UID), Backoff: s.backoff, Now: now,
 	})
 	if s.tenantID != "" {
 		status.HostName, status.HostNamespace = s.names.HostName(), s.names.HostNamespace()

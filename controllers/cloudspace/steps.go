@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	"github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
@@ -90,7 +92,7 @@ func (r *Reconciler) ensureControlPlane(ctx context.Context, s *scope) (err erro
 		return err
 	}
 	o.running.Kubernetes, o.running.VCluster = version.Version, r.Platform.Charts.VCluster.Version
-	return controlPlaneRuns(o)
+	return r.controlPlaneRuns(ctx, s)
 }
 
 // offered finds the version and size that the CloudSpace asks for among those of the platform.
@@ -180,18 +182,26 @@ func (r *Reconciler) ensureChart(ctx context.Context, s *scope, role string) (er
 	if source.repository, err = apply.Ensure(ctx, r.Applier, apply.Platform, source.repository, desiredRepository(role, chart, r.Platform)); err != nil {
 		return err
 	}
-	source.chart, err = apply.Ensure(ctx, r.Applier, apply.Platform, source.chart, desiredChart(role, chart))
+	desired := desiredChart(role, chart)
+	if s.retryNow && chartBroken(source.chart) {
+		metav1.SetMetaDataAnnotation(&desired.ObjectMeta, meta.ReconcileRequestAnnotation, s.token)
+	}
+	source.chart, err = apply.Ensure(ctx, r.Applier, apply.Platform, source.chart, desired)
 	s.observed.charts[role] = source
 	return err
 }
 
 // ensureRelease makes a HelmRelease what it should be and waits until Flux has installed just that.
 func (r *Reconciler) ensureRelease(ctx context.Context, s *scope, role string, cached, desired *helmv2.HelmRelease) (*helmv2.HelmRelease, error) {
+	chart, version := s.observed.charts[role].chart, r.charts()[role].Version
+	if s.retryNow && cached != nil && judge(cached, chart, version).state == releaseFailing {
+		tryAgain(desired, s.token)
+	}
 	release, err := apply.Ensure(ctx, r.Applier, s.owner, cached, desired)
 	if err != nil {
 		return release, err
 	}
-	return release, judge(release, s.observed.charts[role].chart, r.charts()[role].Version).asError(role)
+	return release, judge(release, chart, version).asError(role)
 }
 
 // version finds the offered Kubernetes version; an empty one means the default.

@@ -43,15 +43,15 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (ctrl.Result, error
 	recordError(err)
 	if err == nil {
 		r.fluxProven.forget(s.object.UID)
-		return step.Result(r.RemoveFinalizer(ctx, s.object, v1alpha1.FinalizerCloudSpace), r.slowRetry())
+		return step.Result(r.RemoveFinalizer(ctx, s.object, v1alpha1.FinalizerCloudSpace))
 	}
 	if step.Class(err) != "Stale" {
 		now := r.Clock.Now()
 		if err := r.writeStatus(ctx, s.object, deletingStatus(s, outcomes, now), now); err != nil {
-			return step.Result(err, r.slowRetry())
+			return step.Result(err)
 		}
 	}
-	return step.Result(err, r.slowRetry())
+	return step.Result(err)
 }
 
 // releaseInner uninstalls what is installed inside, so that what it made elsewhere can go; for as long as the deadline

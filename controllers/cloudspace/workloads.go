@@ -6,21 +6,17 @@ package cloudspace
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
-	"github.com/tantilium/cloud-runner/internal/step"
 )
 
-// controlPlaneRuns tells whether etcd and API server run as they are specified now. The rest of the control plane is in the
-// API server's pod.
-func controlPlaneRuns(o *observed) error {
+// notRunning names what of the control plane does not run; empty when all does.
+func (o observed) notRunning() string {
 	switch {
 	case o.etcd == nil || !rolledOut(o.etcd):
-		return step.Wait(v1alpha1.ReasonStarting, "waiting for etcd of the control plane")
+		return "etcd of the control plane"
 	case o.apiServer == nil || !complete(o.apiServer):
-		return step.Wait(v1alpha1.ReasonStarting, "waiting for the API server of the control plane")
+		return "the API server of the control plane"
 	default:
-		return nil
+		return ""
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 	"github.com/tantilium/cloud-runner/internal/apply"
+	"github.com/tantilium/cloud-runner/internal/retry"
 	"github.com/tantilium/cloud-runner/internal/step"
 )
 
@@ -42,7 +43,7 @@ func testTenant(alter ...func(*v1alpha1.Tenant)) *v1alpha1.Tenant {
 }
 
 func testScope(object *v1alpha1.Tenant) *scope {
-	return &scope{object: object, owner: apply.Owner{Tenant: object.Name, UID: object.UID}}
+	return &scope{object: object, owner: apply.Owner{Tenant: object.Name, UID: object.UID}, backoff: retry.Backoff{Base: 5 * time.Second, Max: 5 * time.Minute}}
 }
 
 func spec(cpu string) v1alpha1.CloudSpaceSpec {

@@ -15,6 +15,7 @@ import (
 	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 	"github.com/tantilium/cloud-runner/internal/apply"
+	"github.com/tantilium/cloud-runner/internal/retry"
 	"github.com/tantilium/cloud-runner/internal/step"
 )
 
@@ -30,6 +31,7 @@ type Reconciler struct {
 type scope struct {
 	object   *v1alpha1.Tenant
 	owner    apply.Owner
+	backoff  retry.Backoff
 	observed observed
 }
 
@@ -37,16 +39,17 @@ type scope struct {
 func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.Tenant) (ctrl.Result, error) {
 	s := &scope{object: object, owner: apply.Owner{Tenant: object.Name, UID: object.UID}}
 	if r.Memory.Behind(object) {
-		return step.Result(step.ErrStale, r.slowRetry())
+		return step.Result(step.ErrStale)
 	}
 	if !object.DeletionTimestamp.IsZero() {
 		return r.takeDown(ctx, s)
 	}
+	s.backoff = retry.Backoff{Base: r.Platform.Backoff.Base.Duration, Max: r.Platform.Backoff.Max.Duration}
 	if err := r.AddFinalizer(ctx, object, v1alpha1.FinalizerTenant); err != nil {
-		return step.Result(err, r.slowRetry())
+		return step.Result(err)
 	}
 	if err := r.observe(ctx, s); err != nil {
-		return step.Result(err, r.slowRetry())
+		return step.Result(err)
 	}
 	outcomes := step.Run(ctx, s, r.steps())
 	return r.finish(ctx, s, outcomes, newStatus)
@@ -57,12 +60,18 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, outcomes []step.Outco
 	err := step.FirstError(outcomes)
 	recordError(err)
 	if step.Class(err) == "Stale" {
-		return step.Result(err, r.slowRetry())
+		return step.Result(err)
 	}
-	if err := r.writeStatus(ctx, s.object, summed(s, outcomes, r.Clock.Now())); err != nil {
-		return step.Result(err, r.slowRetry())
+	now := r.Clock.Now()
+	status := summed(s, outcomes, now)
+	if err := r.writeStatus(ctx, s.object, status); err != nil {
+		return step.Result(err)
 	}
-	return step.Result(err, r.slowRetry())
+	result := step.Later(ctx, err)
+	if result.RequeueAfter == 0 {
+		result.RequeueAfter = retry.Wait(status.Retry, now)
+	}
+	return result, nil
 }
 
 // summary makes a status of a pass.
@@ -81,6 +90,3 @@ func (r *Reconciler) writeStatus(ctx context.Context, object *v1alpha1.Tenant, s
 	r.announce(object, before.Status)
 	return nil
 }
-
-// slowRetry is when something that only an outside change can mend is looked at again.
-func (r *Reconciler) slowRetry() time.Duration { return r.Platform.Backoff.Max.Duration }

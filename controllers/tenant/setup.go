@@ -24,7 +24,7 @@ import (
 
 // +kubebuilder:rbac:groups=tenancy.kubeopera.io,resources=tenants,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=tenancy.kubeopera.io,resources=tenants/status,verbs=patch
-// +kubebuilder:rbac:groups=tenancy.kubeopera.io,resources=cloudspaces,verbs=get;list;watch;create;update;delete
+// +kubebuilder:rbac:groups=tenancy.kubeopera.io,resources=cloudspaces,verbs=get;list;watch;create;update;patch;delete
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch;create;update;delete
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=get;list;watch;create;update
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,resourceNames=cloudspace-owner;cloudspace-editor;cloudspace-viewer,verbs=bind

@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 	"github.com/tantilium/cloud-runner/internal/conditions"
 	"github.com/tantilium/cloud-runner/internal/names"
+	"github.com/tantilium/cloud-runner/internal/retry"
 	"github.com/tantilium/cloud-runner/internal/step"
 )
 
@@ -22,8 +24,10 @@ func newStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.Tenant
 	wasReady := entered(previous.Timeline, v1alpha1.TenantReady)
 	status.ObservedGeneration = s.object.Generation
 	status.Conditions = conditions.Next(conditions.Pass{
-		Previous: previous.Conditions, Generation: s.object.Generation, Outcomes: outcomes, WasReady: wasReady, Now: now,
+		Previous: previous.Conditions, Generation: s.object.Generation, Outcomes: outcomes, WasReady: wasReady,
+		Restart: retry.Requested(previous.Retry, s.object.Annotations), Now: now,
 	})
+	status.Retry = newRetry(s, status.Conditions, outcomes, now)
 	if n := o.namespace; n != nil && n.UID != "" && s.owner.Owns(n) {
 		status.Namespace, status.NamespaceUID = n.Name, string(n.UID)
 	}
@@ -34,6 +38,29 @@ func newStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.Tenant
 	status.Phase = phase(status, o.cloudSpace, wasReady)
 	status.Timeline = conditions.Enter(previous.Timeline, string(status.Phase), s.object.CreationTimestamp, now)
 	return status
+}
+
+// newRetry is the account of what went wrong: the CloudSpace's own, where the Tenant waits for that.
+func newRetry(s *scope, c []metav1.Condition, outcomes []step.Outcome, now time.Time) v1alpha1.RetryStatus {
+	own := retry.Next(retry.Pass{
+		Previous: s.object.Status.Retry, Annotations: s.object.Annotations, Conditions: c, Outcomes: outcomes,
+		Seed: string(s.object.UID), Backoff: s.backoff, Now: now,
+	})
+	if s.observed.cloudSpace == nil || !waitsForCloudSpace(outcomes) {
+		return own
+	}
+	followed := *s.observed.cloudSpace.Status.Retry.DeepCopy()
+	followed.LastHandledRequest = own.LastHandledRequest
+	return followed
+}
+
+func waitsForCloudSpace(outcomes []step.Outcome) bool {
+	for _, o := range outcomes {
+		if o.Proves == v1alpha1.ConditionCloudSpaceReady {
+			return o.Err != nil
+		}
+	}
+	return false
 }
 
 // deletingStatus sums up a pass of taking down.

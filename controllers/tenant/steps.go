@@ -14,6 +14,7 @@ import (
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 	"github.com/tantilium/cloud-runner/internal/apply"
+	"github.com/tantilium/cloud-runner/internal/retry"
 	"github.com/tantilium/cloud-runner/internal/step"
 )
 
@@ -77,7 +78,18 @@ func (r *Reconciler) ensureCloudSpace(ctx context.Context, s *scope) error {
 			o.cloudSpaces = append(o.cloudSpaces, *o.cloudSpace)
 		}
 	}
+	if err := r.passOnRequest(ctx, s); err != nil {
+		return err
+	}
 	return follow(o.cloudSpace)
+}
+
+// passOnRequest asks the default CloudSpace for a retry that was asked of the Tenant.
+func (r *Reconciler) passOnRequest(ctx context.Context, s *scope) error {
+	if !retry.Requested(s.object.Status.Retry, s.object.Annotations) {
+		return nil
+	}
+	return r.Annotate(ctx, s.observed.cloudSpace, v1alpha1.AnnotationRetryRequested, s.object.Annotations[v1alpha1.AnnotationRetryRequested])
 }
 
 // follow says of the Tenant what the CloudSpace says of itself.

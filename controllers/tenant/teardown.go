@@ -39,7 +39,7 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (ctrl.Result, error
 	}
 	outcomes := step.Run(ctx, s, r.teardown())
 	if step.FirstError(outcomes) == nil {
-		return step.Result(r.RemoveFinalizer(ctx, s.object, v1alpha1.FinalizerTenant), r.slowRetry())
+		return step.Result(r.RemoveFinalizer(ctx, s.object, v1alpha1.FinalizerTenant))
 	}
 	return r.finish(ctx, s, outcomes, deletingStatus)
 }

@@ -25,6 +25,20 @@ func (a Applier) Claim(ctx context.Context, owner Owner, cached client.Object) e
 	return nil
 }
 
+// Annotate sets one annotation, unless it has that value already. The object must have been read in this pass.
+func (a Applier) Annotate(ctx context.Context, object client.Object, key, value string) error {
+	if object.GetAnnotations()[key] == value {
+		return nil
+	}
+	before := copyOf(object)
+	object.SetAnnotations(merge(object.GetAnnotations(), map[string]string{key: value}))
+	if err := a.Client.Patch(ctx, object, client.MergeFrom(before)); err != nil {
+		return err
+	}
+	a.Memory.note(object)
+	return nil
+}
+
 // AddFinalizer puts our finalizer on a Tenant or CloudSpace, before anything is made for it.
 func (a Applier) AddFinalizer(ctx context.Context, object client.Object, finalizer string) error {
 	before := copyOf(object)

@@ -28,7 +28,9 @@ type Pass struct {
 	Outcomes   []step.Outcome
 	// WasReady tells that the object was ready once: from then on it is degraded, never failed or being made.
 	WasReady bool
-	Now      time.Time
+	// Restart gives the step that is not proven its whole deadline again: somebody asked for a retry.
+	Restart bool
+	Now     time.Time
 }
 
 // Next gives the conditions after a pass: Ready first, then Reconciling or Stalled, then one per step in order.
@@ -94,7 +96,8 @@ func (p Pass) forStep(o step.Outcome) metav1.Condition {
 	case o.Err != nil:
 		reason, message := step.Explain(o.Err, v1alpha1.ReasonReconcileError)
 		next := p.condition(o.Proves, metav1.ConditionFalse, reason, message)
-		if previous := meta.FindStatusCondition(p.Previous, o.Proves); previous != nil && mended(previous.Reason, reason) {
+		previous := meta.FindStatusCondition(p.Previous, o.Proves)
+		if p.Restart || (previous != nil && mended(previous.Reason, reason)) {
 			next.LastTransitionTime = metav1.NewTime(p.Now)
 		}
 		return next

@@ -5,6 +5,7 @@
 //
 //	nil              the step is proven; the next one runs
 //	Wait(...)        normal, not yet: a watch or a timer brings the next pass
+//	Failure(...)     what was on its way went wrong: it is begun anew, with exponential backoff
 //	Terminal(...)    cannot succeed until something outside changes
 //	a conflict       our view was stale: nothing is concluded, the next pass reads again
 //	any other error  transient: tried again with exponential backoff
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -78,6 +80,8 @@ type WaitError struct {
 	Reason, Message string
 	// After is when to look again; zero means that a watch will tell.
 	After time.Duration
+	// failed says that it went wrong and must be begun anew.
+	failed bool
 }
 
 // Error is the message.
@@ -89,6 +93,17 @@ func Wait(reason, message string) error { return &WaitError{Reason: reason, Mess
 // WaitFor says that something is on its way and must be looked at again after a while.
 func WaitFor(after time.Duration, reason, message string) error {
 	return &WaitError{Reason: reason, Message: message, After: after}
+}
+
+// Failure says that something that was on its way went wrong, and does not go on before it is begun anew.
+func Failure(reason, message string) error {
+	return &WaitError{Reason: reason, Message: message, failed: true}
+}
+
+// Failed tells whether an error says that something went wrong on its way.
+func Failed(err error) bool {
+	wait := asWait(err)
+	return wait != nil && wait.failed
 }
 
 // TerminalError says that a step cannot succeed until something outside of it changes.
@@ -128,21 +143,29 @@ func Explain(err error, fallback string) (reason, message string) {
 	return fallback, err.Error()
 }
 
-// Result tells controller-runtime what to do after a pass. A terminal error is looked at again after slowRetry, since not
-// everything that can mend it is watched.
-func Result(err error, slowRetry time.Duration) (reconcile.Result, error) {
+// Result tells controller-runtime what to do after an error that could not be written down in a status: a stale view is soon
+// looked at again, any other error is tried again with controller-runtime's own backoff.
+func Result(err error) (reconcile.Result, error) {
 	switch Class(err) {
-	case "":
-		return reconcile.Result{}, nil
 	case "Wait":
 		return reconcile.Result{RequeueAfter: asWait(err).After}, nil
-	case "Terminal":
-		return reconcile.Result{RequeueAfter: slowRetry}, nil
 	case "Stale":
 		return reconcile.Result{RequeueAfter: StaleRetry}, nil
 	default:
 		return reconcile.Result{}, err
 	}
+}
+
+// Later tells controller-runtime when a wait is over, after a pass whose outcome was written down. What went wrong is tried again
+// when the status says; a transient error is logged here, since nobody else will.
+func Later(ctx context.Context, err error) reconcile.Result {
+	if Class(err) == "Transient" {
+		logf.FromContext(ctx).Error(err, "A step failed, it will be tried again")
+	}
+	if wait := asWait(err); wait != nil {
+		return reconcile.Result{RequeueAfter: wait.After}
+	}
+	return reconcile.Result{}
 }
 
 func asWait(err error) *WaitError {

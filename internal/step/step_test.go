@@ -114,7 +114,6 @@ func TestFirstError(t *testing.T) {
 
 // One table for the meaning of an error: its class, what a condition shows of it, and when the next pass comes.
 func TestMeaningOfAnError(t *testing.T) {
-	const slow = 5 * time.Minute
 	tests := map[string]struct {
 		err         error
 		wantClass   string
@@ -137,11 +136,11 @@ func TestMeaningOfAnError(t *testing.T) {
 		},
 		"a terminal error is looked at again slowly and is not logged as an error": {
 			err: Terminal("NotOurs", "it is not ours"), wantClass: "Terminal",
-			wantReason: "NotOurs", wantMessage: "it is not ours", wantResult: reconcile.Result{RequeueAfter: slow},
+			wantReason: "NotOurs", wantMessage: "it is not ours", wantErr: true,
 		},
 		"a wrapped terminal error is terminal": {
 			err: fmt.Errorf("making it: %w", Terminal("NotOurs", "it is not ours")), wantClass: "Terminal",
-			wantReason: "NotOurs", wantMessage: "it is not ours", wantResult: reconcile.Result{RequeueAfter: slow},
+			wantReason: "NotOurs", wantMessage: "it is not ours", wantErr: true,
 		},
 		"a stale cache is asked again soon": {
 			err: ErrStale, wantClass: "Stale", wantReason: "Fallback", wantMessage: "the cache is behind the API server",
@@ -174,7 +173,7 @@ func TestMeaningOfAnError(t *testing.T) {
 					t.Errorf("reads %q, want %q", tt.err.Error(), tt.wantMessage)
 				}
 			}
-			result, err := Result(tt.err, slow)
+			result, err := Result(tt.err)
 			if diff := cmp.Diff(tt.wantResult, result); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}

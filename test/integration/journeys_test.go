@@ -258,7 +258,7 @@ func TestWhatWentWrongIsToldAndMended(t *testing.T) {
 		kind, reason, words string
 	}{
 		{
-			id: "wrong-install", kind: "ControlPlaneReady", reason: "InstallFailed", words: "installing the control plane failed and is tried again: Helm install failed for release",
+			id: "wrong-install", kind: "ControlPlaneReady", reason: "InstallFailed", words: "installing the control plane failed: Helm install failed for release",
 			breaks: func(id string) { theStandIn.behave(id, behaviour{fail: "context deadline exceeded"}) },
 			mends:  func(id string) { theStandIn.behave(id, behaviour{}) },
 		},
@@ -273,7 +273,7 @@ func TestWhatWentWrongIsToldAndMended(t *testing.T) {
 			mends:  func(id string) { theStandIn.behave("cloudspace.vcluster-"+id, behaviour{}) },
 		},
 		{
-			id: "wrong-flux", kind: "FluxReady", reason: "InstallFailed", words: "installing Flux failed and is tried again",
+			id: "wrong-flux", kind: "FluxReady", reason: "InstallFailed", words: "installing Flux failed: ",
 			breaks: func(id string) { theStandIn.behave(id+"-flux", behaviour{fail: "no space"}) },
 			mends:  func(id string) { theStandIn.behave(id+"-flux", behaviour{}) },
 		},

@@ -29,7 +29,7 @@ func TestTheStandInWritesWhatTheRealOneWrote(t *testing.T) {
 		last string
 	}{
 		{id: "like-install", recordings: "install-*.yaml", last: "Ready True InstallSucceeded"},
-		{id: "like-failure", recordings: "failure-*.yaml", behaviour: behaviour{fail: "timed out"}, last: "Ready False InstallFailed"},
+		{id: "like-failure", recordings: "exhausted-*.yaml", behaviour: behaviour{fail: "timed out"}, last: "Ready False InstallFailed"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.id, func(t *testing.T) {

@@ -123,7 +123,7 @@ func (s *standIn) helmRelease(ctx context.Context, release *helmv2.HelmRelease) 
 	if controllerutil.AddFinalizer(release, helmv2.HelmReleaseFinalizer) {
 		return false, s.client.Update(ctx, release)
 	}
-	if release.Spec.Suspend || (b.fail == "" && finished(release)) {
+	if release.Spec.Suspend || !asked(release) && (finished(release) || exhausted(release)) {
 		return false, nil
 	}
 	if err := s.progress(ctx, release, "Fulfilling prerequisites", false); err != nil {
@@ -136,7 +136,7 @@ func (s *standIn) helmRelease(ctx context.Context, release *helmv2.HelmRelease) 
 		return false, err
 	}
 	if b.fail != "" {
-		return true, s.failed(ctx, release, b.fail)
+		return false, s.failed(ctx, release, b.fail)
 	}
 	if err := s.makeControlPlane(ctx, release); err != nil {
 		return false, err
@@ -225,9 +225,21 @@ func finished(release *helmv2.HelmRelease) bool {
 	return release.Status.ObservedGeneration == release.Generation && apimeta.IsStatusConditionTrue(release.Status.Conditions, meta.ReadyCondition)
 }
 
+// asked tells whether a try was asked for that was not made yet.
+func asked(release *helmv2.HelmRelease) bool {
+	token, ok := meta.ReconcileAnnotationValue(release.Annotations)
+	return ok && token != release.Status.LastHandledReconcileAt
+}
+
+// exhausted tells whether the one try of this spec failed: helm-controller then waits for another spec, or to be asked.
+func exhausted(release *helmv2.HelmRelease) bool {
+	return release.Status.ObservedGeneration == release.Generation && apimeta.IsStatusConditionTrue(release.Status.Conditions, meta.StalledCondition)
+}
+
 // progress is what helm-controller says before and while an action runs. status.observedGeneration stays behind.
 func (s *standIn) progress(ctx context.Context, release *helmv2.HelmRelease, message string, running bool) error {
 	return s.patchStatus(ctx, release, func() {
+		apimeta.RemoveStatusCondition(&release.Status.Conditions, meta.StalledCondition)
 		set(release, meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, message)
 		if running {
 			set(release, meta.ReadyCondition, metav1.ConditionUnknown, meta.ProgressingReason, message)
@@ -254,10 +266,19 @@ func (s *standIn) failed(ctx context.Context, release *helmv2.HelmRelease, why s
 		message := fmt.Sprintf("Helm install failed for release %s/%s with chart a@1: %s", release.Spec.TargetNamespace, release.Spec.ReleaseName, why)
 		set(release, helmv2.ReleasedCondition, metav1.ConditionFalse, helmv2.InstallFailedReason, message)
 		set(release, meta.ReadyCondition, metav1.ConditionFalse, helmv2.InstallFailedReason, message)
-		set(release, meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingWithRetryReason, "retrying after 30s")
+		apimeta.RemoveStatusCondition(&release.Status.Conditions, meta.ReconcilingCondition)
+		set(release, meta.StalledCondition, metav1.ConditionTrue, "RetriesExceeded", "Failed to install after 1 attempt(s)")
 		release.Status.History = helmv2.Snapshots{snapshot(release, "a", "1", "failed")}
-		release.Status.ObservedGeneration = release.Generation
+		handled(release)
 	})
+}
+
+// handled says that this spec, and what was asked for, is dealt with.
+func handled(release *helmv2.HelmRelease) {
+	release.Status.ObservedGeneration = release.Generation
+	if token, ok := meta.ReconcileAnnotationValue(release.Annotations); ok {
+		release.Status.LastHandledReconcileAt = token
+	}
 }
 
 func snapshot(release *helmv2.HelmRelease, chart, chartVersion, status string) *helmv2.Snapshot {
@@ -288,7 +309,7 @@ func (s *standIn) installed(ctx context.Context, release *helmv2.HelmRelease) er
 		apimeta.RemoveStatusCondition(&release.Status.Conditions, meta.ReconcilingCondition)
 		release.Status.History = append(helmv2.Snapshots{made}, release.Status.History...)
 		release.Status.StorageNamespace = release.Spec.StorageNamespace
-		release.Status.ObservedGeneration = release.Generation
+		handled(release)
 	})
 }
 

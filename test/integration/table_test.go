@@ -57,6 +57,8 @@ func TestColumns(t *testing.T) {
 			{"*Name", "^The Columns$"},
 			{"*Namespace", "^tenant-columns$"},
 			{"*Kubeconfig", "^tenant-columns-kubeconfig$"},
+			{"*Attempts", "^$"},
+			{"*Next-Retry", "^$"},
 			{"Age", `^\d+s$`},
 		}},
 		{"a CloudSpace", "/namespaces/tenant-columns/cloudspaces/default", [][2]string{
@@ -74,6 +76,8 @@ func TestColumns(t *testing.T) {
 			{"*Flux", `^0\.1\.0$`},
 			{"*Host-Namespace", "^vcluster-columns$"},
 			{"*Endpoint", `^https://columns\.vcluster-columns\.svc:443$`},
+			{"*Attempts", "^$"},
+			{"*Next-Retry", "^$"},
 			{"Age", `^\d+s$`},
 		}},
 		{"a TenantQuota", "/tenantquotas/columns", [][2]string{

@@ -51,6 +51,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &tenancyv1alpha1.QuotaReservationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("QuotaWaiting"):
 		return &tenancyv1alpha1.QuotaWaitingApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RetryError"):
+		return &tenancyv1alpha1.RetryErrorApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RetryStatus"):
+		return &tenancyv1alpha1.RetryStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Tenant"):
 		return &tenancyv1alpha1.TenantApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TenantQuota"):

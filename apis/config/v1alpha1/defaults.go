@@ -18,11 +18,10 @@ func SetDefaults(c *PlatformConfig) {
 	defaultDuration(&c.Deadlines.Kubeconfig, 5*time.Minute)
 	defaultDuration(&c.Deadlines.Flux, 10*time.Minute)
 	defaultDuration(&c.Deadlines.InnerRelease, time.Minute)
-	defaultDuration(&c.Backoff.Base, time.Second)
+	defaultDuration(&c.Backoff.Base, 5*time.Second)
 	defaultDuration(&c.Backoff.Max, 5*time.Minute)
 	defaultDuration(&c.Helm.Interval, time.Hour)
 	defaultDuration(&c.Helm.Timeout, 10*time.Minute)
-	defaultDuration(&c.Helm.RetryInterval, 30*time.Second)
 }
 
 func defaultTo(value *int64, fallback int64) {

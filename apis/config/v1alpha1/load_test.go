@@ -54,7 +54,7 @@ func TestTheCommentedDefaultNamesEveryField(t *testing.T) {
 	for _, field := range []string{
 		"vcluster", "flux", "advisor", "repository", "name", "version", "values", "registry", "serviceCIDR", "etcd", "coreDNS", "Small",
 		"Medium", "Large", "controlPlane", "limitFactors", "cpu", "memory", "deadlines", "namespace", "kubeconfig", "innerRelease",
-		"backoff", "base", "max", "helm", "interval", "timeout", "retryInterval", "serviceAccountName",
+		"backoff", "base", "max", "helm", "interval", "timeout", "serviceAccountName",
 	} {
 		if !strings.Contains(string(text), field+":") {
 			t.Errorf("it does not show the field %s", field)
@@ -73,11 +73,10 @@ func TestWhatIsLeftOutHasADefault(t *testing.T) {
 		"deadlines.kubeconfig":   {config.Deadlines.Kubeconfig.Duration, 5 * time.Minute},
 		"deadlines.flux":         {config.Deadlines.Flux.Duration, 10 * time.Minute},
 		"deadlines.innerRelease": {config.Deadlines.InnerRelease.Duration, time.Minute},
-		"backoff.base":           {config.Backoff.Base.Duration, time.Second},
+		"backoff.base":           {config.Backoff.Base.Duration, 5 * time.Second},
 		"backoff.max":            {config.Backoff.Max.Duration, 5 * time.Minute},
 		"helm.interval":          {config.Helm.Interval.Duration, time.Hour},
 		"helm.timeout":           {config.Helm.Timeout.Duration, 10 * time.Minute},
-		"helm.retryInterval":     {config.Helm.RetryInterval.Duration, 30 * time.Second},
 	} {
 		if durations[0] != durations[1] {
 			t.Errorf("%s is %v, want %v", name, durations[0], durations[1])
@@ -96,7 +95,7 @@ func TestWhatIsSetStays(t *testing.T) {
 limitFactors: {cpu: 7, memory: 5}
 deadlines: {namespace: 11s, controlPlane: 12s, kubeconfig: 13s, flux: 14s, innerRelease: 15s}
 backoff: {base: 16s, max: 17s}
-helm: {interval: 18s, timeout: 19s, retryInterval: 20s, serviceAccountName: flux}
+helm: {interval: 18s, timeout: 19s, serviceAccountName: flux}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +108,7 @@ helm: {interval: 18s, timeout: 19s, retryInterval: 20s, serviceAccountName: flux
 		`"limitFactors":{"cpu":7,"memory":5}`,
 		`"deadlines":{"namespace":"11s","controlPlane":"12s","kubeconfig":"13s","flux":"14s","innerRelease":"15s"}`,
 		`"backoff":{"base":"16s","max":"17s"}`,
-		`"helm":{"interval":"18s","timeout":"19s","retryInterval":"20s","serviceAccountName":"flux"}`,
+		`"helm":{"interval":"18s","timeout":"19s","serviceAccountName":"flux"}`,
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%s does not contain %s", text, want)

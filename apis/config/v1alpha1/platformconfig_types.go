@@ -153,7 +153,7 @@ type Deadlines struct {
 
 // Backoff is exponential: the first wait is base, each further one twice the last, at most max.
 type Backoff struct {
-	// base is the first wait. Default 1s.
+	// base is the first wait. Default 5s.
 	Base metav1.Duration `json:"base,omitzero"`
 
 	// max is the longest wait. Default 5m.
@@ -167,9 +167,6 @@ type Helm struct {
 
 	// timeout of one install or upgrade. Default 10m.
 	Timeout metav1.Duration `json:"timeout,omitzero"`
-
-	// retryInterval after a failed install or upgrade. Default 30s.
-	RetryInterval metav1.Duration `json:"retryInterval,omitzero"`
 
 	// serviceAccountName in kubeopera-system under which Flux installs the control planes; empty means Flux's own.
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`

@@ -160,7 +160,6 @@ func validateDurations(c *PlatformConfig) field.ErrorList {
 		{backoff.Child("max"), c.Backoff.Max},
 		{helm.Child("interval"), c.Helm.Interval},
 		{helm.Child("timeout"), c.Helm.Timeout},
-		{helm.Child("retryInterval"), c.Helm.RetryInterval},
 	} {
 		if d.value.Duration < 100*time.Millisecond || d.value.Duration > 24*time.Hour {
 			errs = append(errs, field.Invalid(d.path, d.value.Duration.String(), "must be between 100ms and 24h"))

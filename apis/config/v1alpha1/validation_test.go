@@ -71,7 +71,7 @@ func TestValidation(t *testing.T) {
 		"a memory factor above":                       {by: "limitFactors: {memory: 101}", want: "limitFactors.memory: Invalid value: 101"},
 		"a factor below":                              {by: "limitFactors: {memory: -1}", want: "limitFactors.memory: Invalid value: -1"},
 		"the shortest durations":                      {by: "deadlines: {namespace: 100ms, controlPlane: 100ms, kubeconfig: 100ms, flux: 100ms, innerRelease: 100ms}"},
-		"the longest durations":                       {by: "helm: {interval: 24h, timeout: 24h, retryInterval: 24h}"},
+		"the longest durations":                       {by: "helm: {interval: 24h, timeout: 24h}"},
 		"a namespace deadline too short":              {by: "deadlines: {namespace: 99ms}", want: `deadlines.namespace: Invalid value: "99ms": must be between 100ms and 24h`},
 		"a control-plane deadline too long":           {by: "deadlines: {controlPlane: 24h1s}", want: "deadlines.controlPlane"},
 		"a kubeconfig deadline too long":              {by: "deadlines: {kubeconfig: 25h}", want: "deadlines.kubeconfig"},
@@ -83,7 +83,6 @@ func TestValidation(t *testing.T) {
 		"a max below the base":                        {by: "backoff: {base: 3s, max: 2s}", want: `backoff.max: Invalid value: "2s": must not be less than base`},
 		"a Helm interval too short":                   {by: "helm: {interval: 1ms}", want: "helm.interval"},
 		"a Helm timeout too long":                     {by: "helm: {timeout: 25h}", want: "helm.timeout"},
-		"a Helm retry interval too short":             {by: "helm: {retryInterval: 1ms}", want: "helm.retryInterval"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

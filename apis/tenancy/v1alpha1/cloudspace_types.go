@@ -167,6 +167,10 @@ type CloudSpaceStatus struct {
 	// +optional
 	Kubeconfig KubeconfigStatus `json:"kubeconfig,omitzero"`
 
+	// retry tells of tries that went wrong, and when the next one is.
+	// +optional
+	Retry RetryStatus `json:"retry,omitzero"`
+
 	// timeline lists the phases in the order they were entered, the newest last.
 	// +optional
 	// +listType=atomic
@@ -249,6 +253,8 @@ type DeletionStep struct {
 // +kubebuilder:printcolumn:name="Flux",type=string,JSONPath=`.status.versions.flux`,priority=1
 // +kubebuilder:printcolumn:name="Host-Namespace",type=string,JSONPath=`.status.hostNamespace`,priority=1
 // +kubebuilder:printcolumn:name="Endpoint",type=string,JSONPath=`.status.endpoint`,priority=1
+// +kubebuilder:printcolumn:name="Attempts",type=integer,JSONPath=`.status.retry.attempts`,priority=1
+// +kubebuilder:printcolumn:name="Next-Retry",type=string,format=date-time,JSONPath=`.status.retry.nextRetryTime`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 20",message="the name of a CloudSpace can have at most 20 characters"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([a-z0-9]|-[a-z0-9])*$')",message="the name of a CloudSpace must start with a letter, consist of lower case letters, digits and single dashes, and not end with a dash"

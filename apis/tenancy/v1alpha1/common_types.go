@@ -18,6 +18,9 @@ const (
 	LabelOwnerUID = "tenancy.kubeopera.io/owner-uid"
 )
 
+// AnnotationRetryRequested asks for a try at once, on a Tenant or a CloudSpace. Each new value is handled once.
+const AnnotationRetryRequested = "tenancy.kubeopera.io/retry-requested"
+
 // AnnotationTemplate stands on a default CloudSpace and tells which template its spec was last set from. The spec is set
 // again when the template changes; between, changes of the CloudSpace itself stay.
 const AnnotationTemplate = "tenancy.kubeopera.io/template"
@@ -49,3 +52,62 @@ type PhaseTransition struct {
 	// +required
 	Time metav1.Time `json:"time"`
 }
+
+// RetryStatus tells of tries that went wrong, and when the next one is.
+type RetryStatus struct {
+	// attempts that went wrong since the step that fails was last proven, or since a retry was asked for.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Attempts int32 `json:"attempts,omitempty"`
+
+	// lastError is what the last of them failed with.
+	// +optional
+	LastError *RetryError `json:"lastError,omitempty"`
+
+	// nextRetryTime is when it is tried again by itself.
+	// +optional
+	NextRetryTime *metav1.Time `json:"nextRetryTime,omitempty"`
+
+	// lastHandledRequest is the value of the annotation tenancy.kubeopera.io/retry-requested that was handled last.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	LastHandledRequest string `json:"lastHandledRequest,omitempty"`
+}
+
+// RetryError is what a try failed with.
+type RetryError struct {
+	// step is the condition type of the step that failed.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Step string `json:"step"`
+
+	// reason in one word; docs/operations.md lists them.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason"`
+
+	// message for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// class of the error: Transient errors are expected to end by themselves, Terminal ones need something to change.
+	// +required
+	Class ErrorClass `json:"class"`
+
+	// time of the failure.
+	// +required
+	Time metav1.Time `json:"time"`
+}
+
+// ErrorClass says whether an error can end by itself.
+// +kubebuilder:validation:Enum=Transient;Terminal
+type ErrorClass string
+
+// The classes of errors.
+const (
+	ErrorTransient ErrorClass = "Transient"
+	ErrorTerminal  ErrorClass = "Terminal"
+)

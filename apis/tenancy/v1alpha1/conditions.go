@@ -64,6 +64,18 @@ const (
 	ReasonChartNotReady = "ChartNotReady"
 	// ReasonStarting means that the control plane is installed and its API server or etcd does not run yet, or not any more.
 	ReasonStarting = "Starting"
+	// ReasonPodsRefused means that Kubernetes refuses pods of the control plane: a quota or a policy is in the way.
+	ReasonPodsRefused = "PodsRefused"
+	// ReasonUnschedulable means that no node takes a pod of the control plane.
+	ReasonUnschedulable = "Unschedulable"
+	// ReasonImagePullFailed means that an image of the control plane cannot be pulled.
+	ReasonImagePullFailed = "ImagePullFailed"
+	// ReasonContainerNotCreated means that a container of the control plane cannot be made as it is specified.
+	ReasonContainerNotCreated = "ContainerNotCreated"
+	// ReasonCrashLooping means that a container of the control plane ends again and again.
+	ReasonCrashLooping = "CrashLooping"
+	// ReasonOutOfMemory means that a container of the control plane is killed because it needs more memory than its limit.
+	ReasonOutOfMemory = "OutOfMemory"
 	// ReasonWaitingForKubeconfig means that the control plane has not written its kubeconfig yet.
 	ReasonWaitingForKubeconfig = "WaitingForKubeconfig"
 	// ReasonKubeconfigInvalid means that the control plane's kubeconfig is not what it must be; it is not used.

@@ -146,6 +146,10 @@ type TenantStatus struct {
 	// +optional
 	CloudSpaces CloudSpaceCounts `json:"cloudSpaces,omitzero"`
 
+	// retry tells of tries that went wrong, and when the next one is.
+	// +optional
+	Retry RetryStatus `json:"retry,omitzero"`
+
 	// timeline lists the phases in the order they were entered, the newest last.
 	// +optional
 	// +listType=atomic
@@ -182,6 +186,8 @@ type CloudSpaceCounts struct {
 // +kubebuilder:printcolumn:name="Name",type=string,JSONPath=`.spec.displayName`,priority=1
 // +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.status.namespace`,priority=1
 // +kubebuilder:printcolumn:name="Kubeconfig",type=string,JSONPath=`.status.kubeconfigSecret`,priority=1
+// +kubebuilder:printcolumn:name="Attempts",type=integer,JSONPath=`.status.retry.attempts`,priority=1
+// +kubebuilder:printcolumn:name="Next-Retry",type=string,format=date-time,JSONPath=`.status.retry.nextRetryTime`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 24",message="a tenant id can have at most 24 characters"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([a-z0-9]|-[a-z0-9])*$')",message="a tenant id must start with a letter, consist of lower case letters, digits and single dashes, and not end with a dash"

@@ -32,6 +32,8 @@ type CloudSpaceStatusApplyConfiguration struct {
 	Versions *CloudSpaceVersionsApplyConfiguration `json:"versions,omitempty"`
 	// kubeconfig tells where the administrator's kubeconfig of the CloudSpace is kept.
 	Kubeconfig *KubeconfigStatusApplyConfiguration `json:"kubeconfig,omitempty"`
+	// retry tells of tries that went wrong, and when the next one is.
+	Retry *RetryStatusApplyConfiguration `json:"retry,omitempty"`
 	// timeline lists the phases in the order they were entered, the newest last.
 	Timeline []PhaseTransitionApplyConfiguration `json:"timeline,omitempty"`
 	// deletion lists the steps of taking the CloudSpace down and whether each is done.
@@ -110,6 +112,14 @@ func (b *CloudSpaceStatusApplyConfiguration) WithVersions(value *CloudSpaceVersi
 // If called multiple times, the Kubeconfig field is set to the value of the last call.
 func (b *CloudSpaceStatusApplyConfiguration) WithKubeconfig(value *KubeconfigStatusApplyConfiguration) *CloudSpaceStatusApplyConfiguration {
 	b.Kubeconfig = value
+	return b
+}
+
+// WithRetry sets the Retry field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Retry field is set to the value of the last call.
+func (b *CloudSpaceStatusApplyConfiguration) WithRetry(value *RetryStatusApplyConfiguration) *CloudSpaceStatusApplyConfiguration {
+	b.Retry = value
 	return b
 }
 

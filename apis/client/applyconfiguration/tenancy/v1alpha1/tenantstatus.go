@@ -30,6 +30,8 @@ type TenantStatusApplyConfiguration struct {
 	KubeconfigSecret *string `json:"kubeconfigSecret,omitempty"`
 	// cloudSpaces counts the tenant's CloudSpaces.
 	CloudSpaces *CloudSpaceCountsApplyConfiguration `json:"cloudSpaces,omitempty"`
+	// retry tells of tries that went wrong, and when the next one is.
+	Retry *RetryStatusApplyConfiguration `json:"retry,omitempty"`
 	// timeline lists the phases in the order they were entered, the newest last.
 	Timeline []PhaseTransitionApplyConfiguration `json:"timeline,omitempty"`
 }
@@ -98,6 +100,14 @@ func (b *TenantStatusApplyConfiguration) WithKubeconfigSecret(value string) *Ten
 // If called multiple times, the CloudSpaces field is set to the value of the last call.
 func (b *TenantStatusApplyConfiguration) WithCloudSpaces(value *CloudSpaceCountsApplyConfiguration) *TenantStatusApplyConfiguration {
 	b.CloudSpaces = value
+	return b
+}
+
+// WithRetry sets the Retry field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Retry field is set to the value of the last call.
+func (b *TenantStatusApplyConfiguration) WithRetry(value *RetryStatusApplyConfiguration) *TenantStatusApplyConfiguration {
+	b.Retry = value
 	return b
 }
 

@@ -1,0 +1,63 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudspace
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/names"
+	"github.com/tantilium/cloud-runner/internal/step"
+)
+
+// patience is how long a control plane may take to start before its pods are looked at, and how often after that.
+const patience = 10 * time.Second
+
+// controlPlaneRuns tells whether etcd and API server run as they are specified now, and if they do not for a while, why. The
+// rest of the control plane is in the API server's pod.
+func (r *Reconciler) controlPlaneRuns(ctx context.Context, s *scope) error {
+	waitsFor := s.observed.notRunning()
+	if waitsFor == "" {
+		return nil
+	}
+	began := meta.FindStatusCondition(s.object.Status.Conditions, v1alpha1.ConditionControlPlaneReady)
+	if began == nil || began.Status != metav1.ConditionFalse || r.Clock.Since(began.LastTransitionTime.Time) < patience {
+		return step.WaitFor(patience, v1alpha1.ReasonStarting, "waiting for "+waitsFor)
+	}
+	pods, err := r.controlPlanePods(ctx, s)
+	if err != nil {
+		return err
+	}
+	found := diagnose(pods, s.observed.apiServer)
+	if found == nil {
+		return step.WaitFor(patience, v1alpha1.ReasonStarting, "waiting for "+waitsFor)
+	}
+	if s.retryNow && found.pod != nil {
+		// Kubernetes waits longer and longer before it tries to start a container again. A new pod is tried at once.
+		if err := r.Remove(ctx, found.pod); err != nil {
+			return err
+		}
+	}
+	return step.WaitFor(patience, found.reason, fmt.Sprintf("waiting for %s: %s", waitsFor, found.message))
+}
+
+// controlPlanePods reads live: pods are not cached, and looked at only while something is wrong. What the tenant runs has
+// the PriorityClass of workloads, which the syncer sets.
+func (r *Reconciler) controlPlanePods(ctx context.Context, s *scope) ([]corev1.Pod, error) {
+	list := &corev1.PodList{}
+	if err := r.Live.List(ctx, list, client.InNamespace(s.names.HostNamespace())); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
+		return pod.Spec.PriorityClassName != names.ControlPlanePriorityClass
+	}), nil
+}

@@ -1,0 +1,146 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package retry decides when something that went wrong is tried again, and keeps the account of it in an object's status: a
+// restart of the operator neither forgets what failed nor tries everything at once. It is pure.
+//
+// A failure is noticed, counted, and given a time for the next try. When that time comes, or when somebody asks for a retry, the
+// object is being tried: it has no next time. A try ends by failing again, or with the step that failed being proven.
+package retry
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/conditions"
+	"github.com/tantilium/cloud-runner/internal/step"
+)
+
+// Backoff gives the waits between tries: base, twice that, and so on up to max, each shortened or lengthened by up to a tenth.
+type Backoff struct{ Base, Max time.Duration }
+
+// Requested tells whether a retry is asked for that was not handled yet.
+func Requested(status v1alpha1.RetryStatus, annotations map[string]string) bool {
+	request := annotations[v1alpha1.AnnotationRetryRequested]
+	return request != "" && request != status.LastHandledRequest
+}
+
+// Due tells whether the time of the next try has come, or somebody asks for it. Without an earlier failure nothing is due.
+func Due(status v1alpha1.RetryStatus, annotations map[string]string, now time.Time) bool {
+	if Requested(status, annotations) {
+		return true
+	}
+	return status.NextRetryTime != nil && !now.Before(status.NextRetryTime.Time)
+}
+
+// Pass is what one reconcile pass found out.
+type Pass struct {
+	Previous    v1alpha1.RetryStatus
+	Annotations map[string]string
+	// Conditions and Outcomes are those of this pass.
+	Conditions []metav1.Condition
+	Outcomes   []step.Outcome
+	// Seed makes the jitter of objects differ, and that of one object the same in every pass.
+	Seed    string
+	Backoff Backoff
+	Now     time.Time
+}
+
+// Next gives the account after a pass.
+func Next(p Pass) v1alpha1.RetryStatus {
+	previous := p.Previous
+	if Requested(previous, p.Annotations) {
+		previous = v1alpha1.RetryStatus{LastHandledRequest: p.Annotations[v1alpha1.AnnotationRetryRequested]}
+	}
+	failed := p.failure()
+	switch {
+	case failed != nil && waiting(previous, p.Now):
+		return p.stillFailing(previous, failed)
+	case failed != nil:
+		return p.count(previous, failed)
+	case p.inProgress(previous):
+		if !waiting(previous, p.Now) {
+			previous.NextRetryTime = nil
+		}
+		return previous
+	default:
+		return v1alpha1.RetryStatus{LastHandledRequest: previous.LastHandledRequest}
+	}
+}
+
+// Wait is how long it is until the next try, or zero when none is to come.
+func Wait(status v1alpha1.RetryStatus, now time.Time) time.Duration {
+	if status.NextRetryTime == nil {
+		return 0
+	}
+	// A try whose time has come is made at once, not never.
+	return max(time.Millisecond, status.NextRetryTime.Sub(now))
+}
+
+// waiting tells whether the next try is still to come.
+func waiting(status v1alpha1.RetryStatus, now time.Time) bool {
+	return status.NextRetryTime != nil && now.Before(status.NextRetryTime.Time)
+}
+
+// failure finds the step that went wrong, if one did: a call or check failed, or a deadline passed.
+func (p Pass) failure() *v1alpha1.RetryError {
+	stalled := meta.IsStatusConditionTrue(p.Conditions, v1alpha1.ConditionStalled)
+	for _, o := range p.Outcomes {
+		if o.Err == nil || o.Optional {
+			continue
+		}
+		class := v1alpha1.ErrorTransient
+		switch {
+		case step.Class(o.Err) == "Terminal":
+			class = v1alpha1.ErrorTerminal
+		case step.Class(o.Err) != "Transient" && !step.Failed(o.Err) && !stalled:
+			return nil
+		}
+		reason, message := step.Explain(o.Err, v1alpha1.ReasonReconcileError)
+		return &v1alpha1.RetryError{Step: o.Proves, Reason: reason, Message: conditions.Message(message), Class: class, Time: metav1.NewTime(p.Now)}
+	}
+	return nil
+}
+
+// inProgress tells whether the step that failed last is not proven yet: its failure is not over.
+func (p Pass) inProgress(previous v1alpha1.RetryStatus) bool {
+	return previous.LastError != nil && !meta.IsStatusConditionTrue(p.Conditions, previous.LastError.Step)
+}
+
+// stillFailing keeps the account, and tells when it now fails with something else.
+func (p Pass) stillFailing(previous v1alpha1.RetryStatus, failed *v1alpha1.RetryError) v1alpha1.RetryStatus {
+	if last := previous.LastError; last != nil && last.Step == failed.Step && last.Reason == failed.Reason && last.Message == failed.Message {
+		return previous
+	}
+	previous.LastError = failed
+	return previous
+}
+
+func (p Pass) count(previous v1alpha1.RetryStatus, failed *v1alpha1.RetryError) v1alpha1.RetryStatus {
+	previous.Attempts++
+	previous.LastError = failed
+	next := metav1.NewTime(p.Now.Add(p.wait(previous.Attempts)))
+	previous.NextRetryTime = &next
+	return previous
+}
+
+func (p Pass) wait(attempts int32) time.Duration {
+	wait := p.Backoff.Base
+	for i := int32(1); i < attempts && wait < p.Backoff.Max; i++ {
+		wait *= 2
+	}
+	wait = min(wait, p.Backoff.Max)
+	return wait + time.Duration(p.jitter(attempts)*float64(wait))
+}
+
+// jitter is between -0.1 and 0.1.
+func (p Pass) jitter(attempts int32) float64 {
+	sum := fnv.New32a()
+	_, _ = fmt.Fprintf(sum, "%s/%d", p.Seed, attempts)
+	return float64(sum.Sum32()%2001)/10000 - 0.1
+}
