@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -100,18 +101,18 @@ func Add(mgr ctrl.Manager, o Options) error {
 }
 
 // CachesSynced is a readiness check: it passes when every cache holds what the API server has. It also fills the caches of an
-// instance that is not the leader, so that it can take over at once.
+// instance that is not the leader, all at once, so that it can take over at any time.
 func CachesSynced(mgr ctrl.Manager) func(*http.Request) error {
 	return func(request *http.Request) error {
+		var errs []error
 		for _, object := range []client.Object{
 			&v1alpha1.Tenant{}, &v1alpha1.CloudSpace{}, &corev1.Namespace{}, &corev1.ResourceQuota{}, &corev1.LimitRange{},
-			&rbacv1.RoleBinding{}, &corev1.Secret{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &helmv2.HelmRelease{}, &sourcev1.HelmChart{}, &sourcev1.HelmRepository{},
+			&rbacv1.RoleBinding{}, &corev1.Secret{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &helmv2.HelmRelease{},
+			&sourcev1.HelmChart{}, &sourcev1.HelmRepository{},
 		} {
-			if err := synced(request.Context(), mgr.GetCache(), object); err != nil {
-				return err
-			}
+			errs = append(errs, synced(request.Context(), mgr.GetCache(), object))
 		}
-		return nil
+		return errors.Join(errs...)
 	}
 }
 
@@ -121,7 +122,7 @@ func synced(ctx context.Context, c cache.Cache, object client.Object) error {
 		return err
 	}
 	if !informer.HasSynced() {
-		return errors.New("a cache is not synced yet")
+		return fmt.Errorf("the cache of %T is not synced yet", object)
 	}
 	return nil
 }

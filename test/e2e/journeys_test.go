@@ -10,6 +10,7 @@ import "testing"
 func TestJourneys(t *testing.T) {
 	host := connect(t)
 	host.removeTenants("alice-default", "bob-default", "carol")
+	t.Run("what fails says why, and is mended on demand", host.failure)
 	t.Run("a sign-up ends in a CloudSpace that works", host.signUp)
 	t.Run("neighbours are apart", host.neighbours)
 	t.Run("one Kustomization brings a customer with everything", host.gitOps)

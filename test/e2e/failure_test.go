@@ -1,0 +1,134 @@
+//go:build e2e
+
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+)
+
+// The version is offered, and its image does not exist.
+const (
+	brokenVersion = "v1.36.99"
+	brokenImage   = "ghcr.io/loft-sh/kubernetes:" + brokenVersion
+	workingImage  = "ghcr.io/loft-sh/kubernetes:v1.36.0"
+)
+
+// failure breaks a sign-up, sees that everybody is told why, mends it, and asks for a retry as the product's manual says.
+func (h *host) failure(t *testing.T) {
+	g := NewWithT(t)
+	h.configure(t.Context(), t, "deadlines: {controlPlane: 8m, flux: 5m}", "deadlines: {controlPlane: 30s, flux: 5m}",
+		"\nsizes:\n", "\n- {version: "+brokenVersion+", etcd: 3.6.8-0, coreDNS: 1.14.2}\nsizes:\n")
+	t.Cleanup(func() {
+		after := context.WithoutCancel(t.Context())
+		h.onNode(after, t, "ctr", "-n", "k8s.io", "images", "rm", brokenImage)
+		h.configure(after, t)
+	})
+
+	g.Expect(h.Create(t.Context(), &v1alpha1.Tenant{
+		ObjectMeta: metav1.ObjectMeta{Name: "alice-default"},
+		Spec: v1alpha1.TenantSpec{DefaultCloudSpace: v1alpha1.DefaultCloudSpace{Template: v1alpha1.CloudSpaceTemplate{
+			Spec: v1alpha1.CloudSpaceSpec{KubernetesVersion: brokenVersion},
+		}}},
+	})).To(Succeed())
+	g.Eventually(func(g Gomega) {
+		var tenant v1alpha1.Tenant
+		g.Expect(h.Get(t.Context(), client.ObjectKey{Name: "alice-default"}, &tenant)).To(Succeed())
+		g.Expect(tenant.Status.Phase).To(Equal(v1alpha1.TenantFailed))
+		failedAndCounted(g, tenant.Status.Conditions, tenant.Status.Retry)
+		var cloudSpace v1alpha1.CloudSpace
+		g.Expect(h.Get(t.Context(), client.ObjectKey{Namespace: "tenant-alice-default", Name: "default"}, &cloudSpace)).To(Succeed())
+		g.Expect(cloudSpace.Status.Phase).To(Equal(v1alpha1.CloudSpaceFailed))
+		failedAndCounted(g, cloudSpace.Status.Conditions, cloudSpace.Status.Retry)
+	}, 2*time.Minute, interval).Should(Succeed())
+
+	h.onNode(t.Context(), t, "ctr", "-n", "k8s.io", "images", "tag", workingImage, brokenImage)
+	before := h.controlPlanePod(t)
+	asTheManualSays := exec.CommandContext(t.Context(), "kubectl", "patch", "tenant", "alice-default", "--type", "merge",
+		"-p", `{"status":{"phase":"Pending"}}`, "-n", "kubeopera-system")
+	out, err := asTheManualSays.CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), string(out))
+	g.Eventually(func(g Gomega) {
+		g.Expect(h.controlPlanePod(t)).NotTo(Equal(before), "a new pod is tried at once, whatever the backoff of the old one")
+	}, 20*time.Second, interval).Should(Succeed())
+	h.waitForTenant(t, "alice-default")
+
+	var tenant v1alpha1.Tenant
+	g.Expect(h.Get(t.Context(), client.ObjectKey{Name: "alice-default"}, &tenant)).To(Succeed())
+	g.Expect(tenant.Status.Retry.Attempts).To(BeZero())
+	g.Expect(tenant.Status.Retry.LastHandledRequest).To(HavePrefix("phase-Failed-"))
+	h.removeTenants("alice-default")
+}
+
+func failedAndCounted(g Gomega, conditions []metav1.Condition, retry v1alpha1.RetryStatus) {
+	for _, kind := range []string{"Ready", "Stalled"} {
+		condition := meta.FindStatusCondition(conditions, kind)
+		g.Expect(condition).NotTo(BeNil())
+		g.Expect(condition.Reason).To(Equal("ImagePullFailed"))
+		g.Expect(condition.Message).To(ContainSubstring(brokenImage))
+	}
+	g.Expect(retry.Attempts).To(BeNumerically(">=", 1))
+	g.Expect(retry.LastError).NotTo(BeNil())
+	g.Expect(retry.LastError.Reason).To(Equal("ImagePullFailed"))
+	g.Expect(retry.NextRetryTime).NotTo(BeNil())
+}
+
+// controlPlanePod is the UID of the pod with the API server of alice-default.
+func (h *host) controlPlanePod(t *testing.T) types.UID {
+	t.Helper()
+	g := NewWithT(t)
+	var pods corev1.PodList
+	g.Expect(h.WithWatch.List(t.Context(), &pods, client.InNamespace("vcluster-alice-default"), client.MatchingLabels{"app": "vcluster"})).To(Succeed())
+	for i := range pods.Items {
+		if pods.Items[i].DeletionTimestamp.IsZero() {
+			return pods.Items[i].UID
+		}
+	}
+	return ""
+}
+
+// configure installs the platform again with replacements in its PlatformConfig, given as pairs of old and new.
+func (h *host) configure(ctx context.Context, t *testing.T, replacements ...string) {
+	t.Helper()
+	g := NewWithT(t)
+	text, err := os.ReadFile("../../config/local/platform-config.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	altered := string(text)
+	for i := 0; i < len(replacements); i += 2 {
+		g.Expect(altered).To(ContainSubstring(replacements[i]))
+		altered = strings.Replace(altered, replacements[i], replacements[i+1], 1)
+	}
+	file := filepath.Join(t.TempDir(), "platform-config.yaml")
+	g.Expect(os.WriteFile(file, []byte(altered), 0o600)).To(Succeed())
+	var operator appsv1.Deployment
+	g.Expect(h.Get(ctx, client.ObjectKey{Namespace: "kubeopera-system", Name: "tenant-controller"}, &operator)).To(Succeed())
+	deploy := exec.CommandContext(ctx, "../../hack/deploy.sh")
+	deploy.Env = append(os.Environ(), "PLATFORM_CONFIG="+file, "IMAGE="+operator.Spec.Template.Spec.Containers[0].Image)
+	out, err := deploy.CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), string(out))
+}
+
+// onNode runs a command in the namespaces of the host cluster's node.
+func (h *host) onNode(ctx context.Context, t *testing.T, command ...string) {
+	t.Helper()
+	out, err := exec.CommandContext(ctx, os.Getenv("HOSTCLUSTER"), append([]string{"exec", "--"}, command...)...).CombinedOutput()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), string(out))
+}
