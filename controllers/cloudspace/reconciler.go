@@ -64,8 +64,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.CloudSpace)
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	s.retryNow, s.token, s.backoff = retry.Due(object.Status.Retry, object.Annotations, now), now.UTC().Format(time.RFC3339Nano), r.backoff()
-	if err := r.AddFinalizer(ctx, object, v1alpha1.FinalizerCloudSpace); err != nil {
-		return step.Result(err)
+	if added, err := r.AddFinalizer(ctx, object, v1alpha1.FinalizerCloudSpace); added || err != nil {
+		return step.AfterFinalizer(err)
 	}
 	if err := r.observe(ctx, s); err != nil {
 		return step.Result(err)

@@ -45,8 +45,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.Tenant) (ct
 		return r.takeDown(ctx, s)
 	}
 	s.backoff = retry.Backoff{Base: r.Platform.Backoff.Base.Duration, Max: r.Platform.Backoff.Max.Duration}
-	if err := r.AddFinalizer(ctx, object, v1alpha1.FinalizerTenant); err != nil {
-		return step.Result(err)
+	if added, err := r.AddFinalizer(ctx, object, v1alpha1.FinalizerTenant); added || err != nil {
+		return step.AfterFinalizer(err)
 	}
 	if err := r.observe(ctx, s); err != nil {
 		return step.Result(err)

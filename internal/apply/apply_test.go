@@ -376,8 +376,14 @@ func TestFinalizers(t *testing.T) {
 		want       []string
 		wantWrites int
 	}{
-		{"added beside that of others", func(q *corev1.ResourceQuota) error { return w.applier().AddFinalizer(t.Context(), q, ours) }, []string{theirs, ours}, 1},
-		{"not added twice", func(q *corev1.ResourceQuota) error { return w.applier().AddFinalizer(t.Context(), q, ours) }, []string{theirs, ours}, 0},
+		{"added beside that of others", func(q *corev1.ResourceQuota) error {
+			_, err := w.applier().AddFinalizer(t.Context(), q, ours)
+			return err
+		}, []string{theirs, ours}, 1},
+		{"not added twice", func(q *corev1.ResourceQuota) error {
+			_, err := w.applier().AddFinalizer(t.Context(), q, ours)
+			return err
+		}, []string{theirs, ours}, 0},
 		{"removed, that of others stays", func(q *corev1.ResourceQuota) error { return w.applier().RemoveFinalizer(t.Context(), q, ours) }, []string{theirs}, 1},
 		{"not removed twice", func(q *corev1.ResourceQuota) error { return w.applier().RemoveFinalizer(t.Context(), q, ours) }, []string{theirs}, 0},
 	}
@@ -392,7 +398,7 @@ func TestFinalizers(t *testing.T) {
 	}
 	old := w.get(t)
 	old.ResourceVersion = "1"
-	if err := w.applier().AddFinalizer(t.Context(), old, ours); !apierrors.IsConflict(err) {
+	if _, err := w.applier().AddFinalizer(t.Context(), old, ours); !apierrors.IsConflict(err) {
 		t.Errorf("against an old view: %v, want a conflict: finalizers are written as a whole list", err)
 	}
 	if err := newWorld().applier().RemoveFinalizer(t.Context(), quota(func(q *corev1.ResourceQuota) { q.Finalizers = []string{ours}; q.ResourceVersion = "1" }), ours); err != nil {

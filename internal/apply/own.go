@@ -39,17 +39,19 @@ func (a Applier) Annotate(ctx context.Context, object client.Object, key, value 
 	return nil
 }
 
-// AddFinalizer puts our finalizer on a Tenant or CloudSpace, before anything is made for it.
-func (a Applier) AddFinalizer(ctx context.Context, object client.Object, finalizer string) error {
+// AddFinalizer puts our finalizer on a Tenant or CloudSpace, before anything is made for it, and tells whether that was needed.
+// Nothing may be made in the same pass: an API server that was deleting the object at that moment does not see the finalizer and
+// removes the object all the same, and what was made for it would be left.
+func (a Applier) AddFinalizer(ctx context.Context, object client.Object, finalizer string) (added bool, err error) {
 	before := copyOf(object)
 	if !controllerutil.AddFinalizer(object, finalizer) {
-		return nil
+		return false, nil
 	}
 	if err := a.Client.Patch(ctx, object, lockedMerge(before)); err != nil {
-		return err
+		return false, client.IgnoreNotFound(err)
 	}
 	a.Memory.note(object)
-	return nil
+	return true, nil
 }
 
 // RemoveFinalizer lets a Tenant or CloudSpace go, when nothing made for it is left.

@@ -156,6 +156,15 @@ func Result(err error) (reconcile.Result, error) {
 	}
 }
 
+// AfterFinalizer tells controller-runtime when to go on after a finalizer was put on: when a deletion that did not see it would be
+// over.
+func AfterFinalizer(err error) (reconcile.Result, error) {
+	if err != nil {
+		return Result(err)
+	}
+	return reconcile.Result{RequeueAfter: StaleRetry}, nil
+}
+
 // Later tells controller-runtime when a wait is over, after a pass whose outcome was written down. What went wrong is tried again
 // when the status says; a transient error is logged here, since nobody else will.
 func Later(ctx context.Context, err error) reconcile.Result {

@@ -1,0 +1,91 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/controllers"
+)
+
+// as is a client of a person who is in no group.
+func as(t *testing.T, user string) client.Client {
+	t.Helper()
+	config := rest.CopyConfig(adminConfig)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user}
+	person, err := client.New(config, client.Options{Scheme: controllers.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return person
+}
+
+// Members change what a CloudSpace asks for, and nothing that the platform relies on: an Editor, who may not delete, could otherwise
+// delete with an owner reference, and an Owner could leave a host namespace behind by removing a finalizer.
+func TestWhatMembersMayChange(t *testing.T) {
+	t.Parallel()
+	reach(t, create(t, tenant("members", func(o *v1alpha1.Tenant) {
+		o.Spec.Members = []v1alpha1.Member{
+			{Kind: "User", Name: "kubeopera:owner", Role: "Owner"},
+			{Kind: "User", Name: "kubeopera:editor", Role: "Editor"},
+			{Kind: "User", Name: "kubeopera:viewer", Role: "Viewer"},
+		}
+	})), "Ready")
+	reach(t, create(t, tenant("members-b")), "Ready")
+	tests := map[string]struct {
+		user, tenant, patch string
+		// want is in the error; empty means that it is allowed.
+		want string
+	}{
+		"an Editor changes the spec":                {user: "editor", patch: `{"spec":{"displayName":"New"}}`},
+		"an Owner changes the spec":                 {user: "owner", patch: `{"spec":{"displayName":"Newer"}}`},
+		"an Editor labels it for themselves":        {user: "editor", patch: `{"metadata":{"labels":{"example.com/team":"a"}}}`},
+		"an Editor annotates it for themselves":     {user: "editor", patch: `{"metadata":{"annotations":{"example.com/note":"a"}}}`},
+		"an Editor asks for a retry":                {user: "editor", patch: `{"metadata":{"annotations":{"tenancy.kubeopera.io/retry-requested":"1"}}}`},
+		"a Viewer changes nothing":                  {user: "viewer", patch: `{"spec":{"displayName":"No"}}`, want: "forbidden"},
+		"nobody changes another tenant's":           {user: "owner", tenant: "members-b", patch: `{"spec":{"displayName":"No"}}`, want: "forbidden"},
+		"nobody sets an owner reference":            {user: "editor", patch: `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"b"}]}}`, want: "ownerReferences of a CloudSpace cannot be changed"},
+		"nobody removes the finalizer":              {user: "owner", patch: `{"metadata":{"finalizers":null}}`, want: "finalizers of a CloudSpace cannot be changed"},
+		"nobody adds a finalizer":                   {user: "owner", patch: `{"metadata":{"finalizers":["tenancy.kubeopera.io/cloudspace","example.com/hold"]}}`, want: "finalizers of a CloudSpace cannot be changed"},
+		"nobody changes a label of the platform":    {user: "owner", patch: `{"metadata":{"labels":{"tenancy.kubeopera.io/owner-uid":"a"}}}`, want: "labels of the platform"},
+		"nobody removes a label of the platform":    {user: "owner", patch: `{"metadata":{"labels":{"tenancy.kubeopera.io/owner-uid":null}}}`, want: "labels of the platform"},
+		"nobody changes the record of the template": {user: "owner", patch: `{"metadata":{"annotations":{"tenancy.kubeopera.io/template":"a"}}}`, want: "annotations of the platform"},
+		"nobody removes the record of the template": {user: "owner", patch: `{"metadata":{"annotations":{"tenancy.kubeopera.io/template":null}}}`, want: "annotations of the platform"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			id := "members"
+			if tt.tenant != "" {
+				id = tt.tenant
+			}
+			err := as(t, "kubeopera:"+tt.user).Patch(t.Context(), cloudSpace(id, "default"), client.RawPatch(types.MergePatchType, []byte(tt.patch)))
+			switch {
+			case tt.want == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case tt.want != "" && err == nil:
+				t.Error("allowed")
+			case tt.want == "forbidden" && !apierrors.IsForbidden(err), tt.want != "" && !strings.Contains(err.Error(), tt.want):
+				t.Errorf("refused with %v, want %q", err, tt.want)
+			}
+		})
+	}
+	t.Run("an Owner makes one and deletes it", func(t *testing.T) {
+		owner := as(t, "kubeopera:owner")
+		made := cloudSpace("members", "extra")
+		if err := owner.Create(t.Context(), made); err != nil {
+			t.Fatal(err)
+		}
+		if err := owner.Delete(t.Context(), made); err != nil {
+			t.Fatal(err)
+		}
+		gone(t, made)
+	})
+}
