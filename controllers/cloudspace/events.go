@@ -20,7 +20,7 @@ func (r *Reconciler) announce(object *v1alpha1.CloudSpace, before v1alpha1.Cloud
 	for _, c := range object.Status.Conditions {
 		old := meta.FindStatusCondition(before.Conditions, c.Type)
 		switch {
-		case c.Type == v1alpha1.ConditionReady, c.Type == v1alpha1.ConditionReconciling:
+		case c.Type == v1alpha1.ConditionReady, c.Type == v1alpha1.ConditionReconciling, c.Reason == v1alpha1.ReasonNotConfigured:
 		case c.Status == metav1.ConditionTrue && (old == nil || old.Status != c.Status) && c.Type != v1alpha1.ConditionStalled:
 			r.event(object, corev1.EventTypeNormal, c.Type, "proven: "+c.Type)
 		case failure(c) && (old == nil || old.Reason != c.Reason || old.Status != c.Status):

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 	"github.com/tantilium/cloud-runner/internal/conditions/conditionstest"
 	"github.com/tantilium/cloud-runner/internal/retry"
@@ -33,10 +34,11 @@ type moment struct {
 func TestLifecycle(t *testing.T) {
 	wait, failure := step.Wait, step.Failure
 	lives := []struct {
-		name    string
-		moments []moment
+		name           string
+		withoutAdvisor bool
+		moments        []moment
 	}{
-		{"created, active, an outage, recovered, deleted", []moment{
+		{"created, active, an outage, recovered, deleted", false, []moment{
 			{at: 0, happened: "made before its Tenant", step: "QuotaReserved", err: wait("TenantNotFound", "waiting for Tenant alice-default")},
 			{at: 2 * time.Second, happened: "the Tenant is there", step: "PoliciesApplied", err: wait("WaitingForQuota", "waiting for the quota of the host namespace to be enforced")},
 			{at: 3 * time.Second, happened: "the quota is enforced", step: "ControlPlaneReady", err: wait("Installing", "installing the control plane")},
@@ -50,12 +52,12 @@ func TestLifecycle(t *testing.T) {
 			{at: 3 * time.Hour, happened: "deleted", change: deleted("ReleaseInner", "waiting for release alice-default-flux")},
 			{at: 3*time.Hour + 5*time.Second, happened: "nothing is left inside", change: deleted("RemoveNamespace", "waiting for the host namespace")},
 		}},
-		{"created, somebody else's namespace in the way, mended", []moment{
+		{"created, somebody else's namespace in the way, mended", false, []moment{
 			{at: 0, happened: "the namespace of its name is somebody else's", step: "NamespaceReady", err: step.Terminal("NotOurs", "Namespace vcluster-alice-default exists and was not made for this object; it is left alone")},
 			{at: time.Minute, happened: "the namespace is gone", step: "ControlPlaneReady", err: wait("Installing", "installing the control plane")},
 			{at: 2 * time.Minute, happened: "everything is proven", change: store},
 		}},
-		{"created, the control plane does not come up in time, then does", []moment{
+		{"created, the control plane does not come up in time, then does", false, []moment{
 			{at: 0, happened: "installing", step: "ControlPlaneReady", err: wait("Installing", "installing the control plane")},
 			{at: 15*time.Minute - time.Second, happened: "a second before the deadline", step: "ControlPlaneReady", err: failure("InstallFailed", "installing the control plane failed: timed out")},
 			{at: 15 * time.Minute, happened: "the deadline", step: "ControlPlaneReady", err: failure("InstallFailed", "installing the control plane failed: timed out")},
@@ -63,7 +65,7 @@ func TestLifecycle(t *testing.T) {
 			{at: 20 * time.Minute, happened: "it is up after all", step: "FluxReady", err: wait("Installing", "installing Flux"), change: store},
 			{at: 21 * time.Minute, happened: "everything is proven"},
 		}},
-		{"fails, is tried again by itself and on demand", []moment{
+		{"fails, is tried again by itself and on demand", false, []moment{
 			{at: 0, happened: "installing", step: "ControlPlaneReady", err: wait("Installing", "installing the control plane")},
 			{at: time.Second, happened: "it fails", step: "ControlPlaneReady", err: failure("InstallFailed", "installing the control plane failed: no")},
 			{at: 2 * time.Second, happened: "an event before the next try", step: "ControlPlaneReady", err: failure("InstallFailed", "installing the control plane failed: no")},
@@ -75,7 +77,11 @@ func TestLifecycle(t *testing.T) {
 			{at: 19 * time.Minute, happened: "the same request stands there still", step: "ControlPlaneReady", err: wait("Installing", "installing the control plane"), change: ask("now")},
 			{at: 20 * time.Minute, happened: "it works", change: store},
 		}},
-		{"asks for what is not offered, then for less", []moment{
+		{"on a platform without an App Advisor", true, []moment{
+			{at: 0, happened: "installing", step: "ControlPlaneReady", err: wait("Installing", "installing the control plane")},
+			{at: time.Minute, happened: "everything is proven", change: store},
+		}},
+		{"asks for what is not offered, then for less", false, []moment{
 			{at: 0, happened: "an unknown version", step: "ControlPlaneReady", err: step.Terminal("UnsupportedVersion", "Kubernetes v1.20.0 is not offered; offered are v1.36.0, v1.35.0")},
 			{at: time.Minute, happened: "the spec is changed", step: "ControlPlaneReady", err: wait("Installing", "installing the control plane"), change: func(s *scope) { s.object.Generation++ }},
 		}},
@@ -85,6 +91,9 @@ func TestLifecycle(t *testing.T) {
 		fmt.Fprintf(&story, "# %s\n\n", life.name)
 		object := testCloudSpace("default")
 		r := &Reconciler{Platform: testPlatform(t)}
+		if !life.withoutAdvisor {
+			r.Platform.Charts.Advisor = &configv1alpha1.Chart{Name: "app-advisor", Version: "1.0.0"}
+		}
 		for _, m := range life.moments {
 			live(t, r, object, m)
 			tell(&story, object, m)

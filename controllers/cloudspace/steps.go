@@ -30,7 +30,7 @@ func (r *Reconciler) steps() []step.Step[*scope] {
 		{Proves: v1alpha1.ConditionControlPlaneReady, Do: r.ensureControlPlane, Deadline: deadlines.ControlPlane.Duration},
 		{Proves: v1alpha1.ConditionKubeconfigReady, Do: r.ensureKubeconfig, Deadline: deadlines.Kubeconfig.Duration},
 		{Proves: v1alpha1.ConditionFluxReady, Do: r.ensureFlux, Deadline: deadlines.Flux.Duration},
-		{Proves: v1alpha1.ConditionAdvisorReady, Do: r.ensureAdvisor, Deadline: deadlines.Flux.Duration, Optional: true},
+		{Proves: v1alpha1.ConditionAdvisorReady, Do: r.ensureAdvisor, Deadline: deadlines.Flux.Duration, Optional: true, Skip: r.Platform.Charts.Advisor == nil},
 	}
 }
 
@@ -162,9 +162,6 @@ func (r *Reconciler) proveFlux(ctx context.Context, s *scope) error {
 
 func (r *Reconciler) ensureAdvisor(ctx context.Context, s *scope) error {
 	chart := r.Platform.Charts.Advisor
-	if chart == nil {
-		return nil
-	}
 	if err := r.ensureChart(ctx, s, roleAdvisor); err != nil {
 		return err
 	}

@@ -88,6 +88,8 @@ func NextDeadline(conditions []metav1.Condition, outcomes []step.Outcome, now ti
 
 func (p Pass) forStep(o step.Outcome) metav1.Condition {
 	switch {
+	case o.Skipped:
+		return p.condition(o.Proves, metav1.ConditionTrue, v1alpha1.ReasonNotConfigured, "")
 	case !o.Attempted:
 		if previous := meta.FindStatusCondition(p.Previous, o.Proves); previous != nil {
 			return *previous

@@ -38,6 +38,8 @@ type Step[S any] struct {
 	Deadline time.Duration
 	// Optional steps do not count for Ready.
 	Optional bool
+	// Skip leaves the step out: there is nothing to do and nothing to prove.
+	Skip bool
 }
 
 // Outcome is what became of one step in a pass.
@@ -47,6 +49,7 @@ type Outcome struct {
 	Err       error
 	Deadline  time.Duration
 	Optional  bool
+	Skipped   bool
 }
 
 // Run runs the steps in order and stops at the first that is not proven. There is an outcome for every step.
@@ -54,8 +57,8 @@ func Run[S any](ctx context.Context, scope S, steps []Step[S]) []Outcome {
 	outcomes := make([]Outcome, 0, len(steps))
 	stopped := false
 	for _, s := range steps {
-		outcome := Outcome{Proves: s.Proves, Deadline: s.Deadline, Optional: s.Optional}
-		if !stopped {
+		outcome := Outcome{Proves: s.Proves, Deadline: s.Deadline, Optional: s.Optional, Skipped: s.Skip}
+		if !stopped && !s.Skip {
 			outcome.Attempted = true
 			outcome.Err = s.Do(ctx, scope)
 			stopped = outcome.Err != nil

@@ -38,6 +38,8 @@ const (
 	ReasonProgressing = "Progressing"
 	// ReasonNotAttempted stands on a step whose predecessors are not proven yet.
 	ReasonNotAttempted = "NotAttempted"
+	// ReasonNotConfigured stands on a step that the PlatformConfig leaves out: it is as good as proven.
+	ReasonNotConfigured = "NotConfigured"
 	// ReasonDegraded stands on Ready when something fails after the first Active.
 	ReasonDegraded = "Degraded"
 	// ReasonDeleting stands on Ready while the object is taken down.
