@@ -206,6 +206,60 @@ func TestNext(t *testing.T) {
 				c("First", "False", "Installing", "installing it"),
 			},
 		},
+		"a request gives a step that is late its whole deadline again": {
+			reason: "it is being tried, not stalled",
+			pass: Pass{
+				Previous: []metav1.Condition{before("Ready", "False", "Installing", "x"), before("Stalled", "True", "Installing", "x"), before("First", "False", "Installing", "x")},
+				Outcomes: []step.Outcome{timed(stopped("First", wait))},
+				Restart:  true,
+			},
+			want: []metav1.Condition{
+				since(c("Ready", "False", "Installing", "installing it"), earlier),
+				c("Reconciling", "True", "Progressing", "installing it"),
+				c("First", "False", "Installing", "installing it"),
+			},
+		},
+		"a request does not help what cannot succeed": {
+			pass: Pass{
+				Previous: []metav1.Condition{before("Ready", "False", "NotOurs", "x"), before("Stalled", "True", "NotOurs", "x"), before("First", "False", "NotOurs", "x")},
+				Outcomes: []step.Outcome{timed(stopped("First", terminal))},
+				Restart:  true,
+			},
+			want: []metav1.Condition{
+				since(c("Ready", "False", "NotOurs", "it is not ours"), earlier),
+				since(c("Stalled", "True", "NotOurs", "it is not ours"), earlier),
+				c("First", "False", "NotOurs", "it is not ours"),
+			},
+		},
+		"a request alters nothing of what is proven, or was not reached": {
+			pass: Pass{
+				Previous: []metav1.Condition{
+					before("Ready", "False", "Installing", "x"), before("First", "True", "Succeeded", ""),
+					before("Second", "False", "Installing", "x"), before("Third", "False", "Installing", "y"),
+				},
+				Outcomes: []step.Outcome{proven("First"), timed(stopped("Second", wait)), timed(step.Outcome{Proves: "Third"})},
+				Restart:  true,
+			},
+			want: []metav1.Condition{
+				since(c("Ready", "False", "Installing", "installing it"), earlier),
+				c("Reconciling", "True", "Progressing", "installing it"),
+				since(c("First", "True", "Succeeded", ""), earlier),
+				c("Second", "False", "Installing", "installing it"),
+				before("Third", "False", "Installing", "y"),
+			},
+		},
+		"what could not succeed is mended: the deadline begins": {
+			reason: "how long somebody took to mend it does not count",
+			pass: Pass{
+				Previous: []metav1.Condition{before("Ready", "False", "UnsupportedVersion", "x"), before("Stalled", "True", "UnsupportedVersion", "x"), before("First", "False", "UnsupportedVersion", "x")},
+				Outcomes: []step.Outcome{timed(stopped("First", wait))},
+			},
+			want: []metav1.Condition{
+				since(c("Ready", "False", "Installing", "installing it"), earlier),
+				c("Reconciling", "True", "Progressing", "installing it"),
+				c("First", "False", "Installing", "installing it"),
+			},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

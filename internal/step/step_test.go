@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -134,6 +136,10 @@ func TestMeaningOfAnError(t *testing.T) {
 			err: fmt.Errorf("looking: %w", Wait("Installing", "installing Flux")), wantClass: "Wait",
 			wantReason: "Installing", wantMessage: "installing Flux",
 		},
+		"what went wrong on its way is a wait that a status brings to an end": {
+			err: Failure("InstallFailed", "installing Flux failed: no"), wantClass: "Wait", wantReason: "InstallFailed",
+			wantMessage: "installing Flux failed: no",
+		},
 		"a terminal error is looked at again slowly and is not logged as an error": {
 			err: Terminal("NotOurs", "it is not ours"), wantClass: "Terminal",
 			wantReason: "NotOurs", wantMessage: "it is not ours", wantErr: true,
@@ -182,6 +188,81 @@ func TestMeaningOfAnError(t *testing.T) {
 			}
 			if tt.wantErr && !errors.Is(err, tt.err) {
 				t.Errorf("returned error %v, want %v itself", err, tt.err)
+			}
+		})
+	}
+}
+
+func TestOnlyWhatWentWrongOnItsWayHasFailed(t *testing.T) {
+	tests := map[string]struct {
+		err  error
+		want bool
+	}{
+		"nothing":             {},
+		"what went wrong":     {err: Failure("InstallFailed", "no"), want: true},
+		"the same, wrapped":   {err: fmt.Errorf("looking: %w", Failure("InstallFailed", "no")), want: true},
+		"what is on its way":  {err: Wait("Installing", "installing it")},
+		"what is looked for":  {err: WaitFor(time.Second, "Starting", "waiting for etcd")},
+		"what cannot succeed": {err: Terminal("NotOurs", "it is not ours")},
+		"a stale view":        {err: ErrStale},
+		"a call that failed":  {err: errBoom},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Failed(tt.err); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// Once the outcome is in a status, only a wait with a timer brings a pass by itself, and only a transient error is logged.
+func TestLater(t *testing.T) {
+	tests := map[string]struct {
+		err        error
+		want       time.Duration
+		wantLogged bool
+	}{
+		"nothing to wait for":       {},
+		"a watch will tell":         {err: Wait("Installing", "installing it")},
+		"a timer will":              {err: WaitFor(2*time.Second, "Starting", "waiting for etcd"), want: 2 * time.Second},
+		"a timer, wrapped":          {err: fmt.Errorf("looking: %w", WaitFor(2*time.Second, "Starting", "waiting for etcd")), want: 2 * time.Second},
+		"the status says when":      {err: Failure("InstallFailed", "no")},
+		"what cannot succeed":       {err: Terminal("NotOurs", "it is not ours")},
+		"a call that failed":        {err: errBoom, wantLogged: true},
+		"a call that failed inside": {err: fmt.Errorf("asking: %w", errBoom), wantLogged: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			logged := 0
+			log := funcr.New(func(string, string) { logged++ }, funcr.Options{})
+			got := Later(logr.NewContext(t.Context(), log), tt.err)
+			if diff := cmp.Diff(reconcile.Result{RequeueAfter: tt.want}, got); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
+			}
+			if (logged == 1) != tt.wantLogged || logged > 1 {
+				t.Errorf("logged %d times, want once: %v", logged, tt.wantLogged)
+			}
+		})
+	}
+}
+
+func TestAPassGoesOnSoonAfterAFinalizer(t *testing.T) {
+	tests := map[string]struct {
+		err     error
+		want    time.Duration
+		wantErr error
+	}{
+		"it was put on":             {want: 100 * time.Millisecond},
+		"the object had changed":    {err: conflict(), want: 100 * time.Millisecond},
+		"it could not be put on":    {err: errBoom, wantErr: errBoom},
+		"it has to wait for others": {err: WaitFor(time.Second, "Terminating", "x"), want: time.Second},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := AfterFinalizer(tt.err)
+			if diff := cmp.Diff(reconcile.Result{RequeueAfter: tt.want}, got); diff != "" || !errors.Is(err, tt.wantErr) {
+				t.Errorf("got error %v, want %v; result (-want +got):\n%s", err, tt.wantErr, diff)
 			}
 		})
 	}
