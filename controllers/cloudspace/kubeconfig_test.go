@@ -27,7 +27,7 @@ var expires = time.Date(2031, 1, 2, 12, 0, 0, 0, time.UTC)
 // identity is a certificate with its key, in PEM.
 type identity struct{ certificate, key []byte }
 
-func newIdentity(t *testing.T) identity {
+func newIdentity(t testing.TB) identity {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -54,7 +54,7 @@ func recordedVersion(release *helmv2.HelmRelease) string {
 	return name[strings.LastIndex(name, "-")+1:]
 }
 
-func decoded[T any](t *testing.T, path string, into T) T {
+func decoded[T any](t testing.TB, path string, into T) T {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -44,7 +44,8 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (ctrl.Result, error
 	return r.finish(ctx, s, outcomes, deletingStatus)
 }
 
-// removeCloudSpaces deletes every CloudSpace in the tenant's namespace, and waits for each to be taken down.
+// removeCloudSpaces deletes the CloudSpaces in the tenant's namespace, and waits for each to be taken down. One that is
+// protected from deletion is left, and named, until the protection is lifted.
 func (r *Reconciler) removeCloudSpaces(ctx context.Context, s *scope) error {
 	list := &v1alpha1.CloudSpaceList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(names.TenantNamespace(s.object.Name))); err != nil {
@@ -52,14 +53,28 @@ func (r *Reconciler) removeCloudSpaces(ctx context.Context, s *scope) error {
 	}
 	s.observed.cloudSpaces = list.Items
 	for i := range list.Items {
+		if list.Items[i].Spec.DeletionProtection {
+			continue
+		}
 		if err := r.Remove(ctx, &list.Items[i]); err != nil {
 			return err
 		}
 	}
-	if n := len(list.Items); n > 0 {
-		return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, fmt.Sprintf("waiting for %d CloudSpaces to be deleted, %s among them", n, list.Items[0].Name))
+	return remainingCloudSpaces(list.Items)
+}
+
+// remainingCloudSpaces says what is waited for: those that nobody may delete first.
+func remainingCloudSpaces(left []v1alpha1.CloudSpace) error {
+	if len(left) == 0 {
+		return nil
 	}
-	return nil
+	for i := range left {
+		if left[i].Spec.DeletionProtection && left[i].DeletionTimestamp.IsZero() {
+			return step.WaitFor(teardownRetry, v1alpha1.ReasonDeletionProtected,
+				fmt.Sprintf("CloudSpace %s is protected from deletion: set its spec.deletionProtection to false", left[i].Name))
+		}
+	}
+	return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, fmt.Sprintf("waiting for %d CloudSpaces to be deleted, %s among them", len(left), left[0].Name))
 }
 
 func (r *Reconciler) removeKubeconfig(ctx context.Context, s *scope) error {

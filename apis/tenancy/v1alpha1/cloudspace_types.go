@@ -68,6 +68,10 @@ type CloudSpaceSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	ControlPlane ControlPlane `json:"controlPlane,omitzero"`
+
+	// deletionProtection refuses the deletion of the CloudSpace until it is false again.
+	// +optional
+	DeletionProtection bool `json:"deletionProtection,omitempty"`
 }
 
 // CloudSpaceResources caps what a CloudSpace may request from the host cluster, its own control plane included.

@@ -88,6 +88,8 @@ const (
 	ReasonInvalidTemplate = "InvalidTemplate"
 	// ReasonCloudSpaceNotReady means that the default CloudSpace is not ready yet.
 	ReasonCloudSpaceNotReady = "CloudSpaceNotReady"
+	// ReasonDeletionProtected means that something may not be deleted until its protection is lifted.
+	ReasonDeletionProtected = "DeletionProtected"
 	// ReasonRemaining stands on a step of taking down while something is left of it.
 	ReasonRemaining = "Remaining"
 )

@@ -91,6 +91,10 @@ type TenantSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	DefaultCloudSpace DefaultCloudSpace `json:"defaultCloudSpace,omitzero"`
+
+	// deletionProtection refuses the deletion of the Tenant until it is false again. CloudSpaces have their own.
+	// +optional
+	DeletionProtection bool `json:"deletionProtection,omitempty"`
 }
 
 // DefaultCloudSpace shapes the CloudSpace that a tenant owns from the start.

@@ -19,6 +19,8 @@ type CloudSpaceSpecApplyConfiguration struct {
 	KubernetesVersion *string `json:"kubernetesVersion,omitempty"`
 	// controlPlane shapes the CloudSpace's own API server, controllers, scheduler and etcd.
 	ControlPlane *ControlPlaneApplyConfiguration `json:"controlPlane,omitempty"`
+	// deletionProtection refuses the deletion of the CloudSpace until it is false again.
+	DeletionProtection *bool `json:"deletionProtection,omitempty"`
 }
 
 // CloudSpaceSpecApplyConfiguration constructs a declarative configuration of the CloudSpaceSpec type for use with
@@ -56,5 +58,13 @@ func (b *CloudSpaceSpecApplyConfiguration) WithKubernetesVersion(value string) *
 // If called multiple times, the ControlPlane field is set to the value of the last call.
 func (b *CloudSpaceSpecApplyConfiguration) WithControlPlane(value *ControlPlaneApplyConfiguration) *CloudSpaceSpecApplyConfiguration {
 	b.ControlPlane = value
+	return b
+}
+
+// WithDeletionProtection sets the DeletionProtection field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DeletionProtection field is set to the value of the last call.
+func (b *CloudSpaceSpecApplyConfiguration) WithDeletionProtection(value bool) *CloudSpaceSpecApplyConfiguration {
+	b.DeletionProtection = &value
 	return b
 }

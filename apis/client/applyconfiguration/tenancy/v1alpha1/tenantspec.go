@@ -16,6 +16,8 @@ type TenantSpecApplyConfiguration struct {
 	Members []MemberApplyConfiguration `json:"members,omitempty"`
 	// defaultCloudSpace is the CloudSpace that the tenant owns from the start, always named default.
 	DefaultCloudSpace *DefaultCloudSpaceApplyConfiguration `json:"defaultCloudSpace,omitempty"`
+	// deletionProtection refuses the deletion of the Tenant until it is false again. CloudSpaces have their own.
+	DeletionProtection *bool `json:"deletionProtection,omitempty"`
 }
 
 // TenantSpecApplyConfiguration constructs a declarative configuration of the TenantSpec type for use with
@@ -50,5 +52,13 @@ func (b *TenantSpecApplyConfiguration) WithMembers(values ...*MemberApplyConfigu
 // If called multiple times, the DefaultCloudSpace field is set to the value of the last call.
 func (b *TenantSpecApplyConfiguration) WithDefaultCloudSpace(value *DefaultCloudSpaceApplyConfiguration) *TenantSpecApplyConfiguration {
 	b.DefaultCloudSpace = value
+	return b
+}
+
+// WithDeletionProtection sets the DeletionProtection field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DeletionProtection field is set to the value of the last call.
+func (b *TenantSpecApplyConfiguration) WithDeletionProtection(value bool) *TenantSpecApplyConfiguration {
+	b.DeletionProtection = &value
 	return b
 }
