@@ -54,8 +54,11 @@ type Pass struct {
 // Next gives the account after a pass.
 func Next(p Pass) v1alpha1.RetryStatus {
 	previous := p.Previous
-	if Requested(previous, p.Annotations) {
+	switch {
+	case Requested(previous, p.Annotations):
 		previous = v1alpha1.RetryStatus{LastHandledRequest: p.Annotations[v1alpha1.AnnotationRetryRequested]}
+	case !p.inProgress(previous):
+		previous = v1alpha1.RetryStatus{LastHandledRequest: previous.LastHandledRequest}
 	}
 	failed := p.failure()
 	switch {
@@ -63,14 +66,10 @@ func Next(p Pass) v1alpha1.RetryStatus {
 		return p.stillFailing(previous, failed)
 	case failed != nil:
 		return p.count(previous, failed)
-	case p.inProgress(previous):
-		if !waiting(previous, p.Now) {
-			previous.NextRetryTime = nil
-		}
-		return previous
-	default:
-		return v1alpha1.RetryStatus{LastHandledRequest: previous.LastHandledRequest}
+	case !waiting(previous, p.Now):
+		previous.NextRetryTime = nil
 	}
+	return previous
 }
 
 // Wait is how long it is until the next try, or zero when none is to come.
@@ -107,9 +106,14 @@ func (p Pass) failure() *v1alpha1.RetryError {
 	return nil
 }
 
-// inProgress tells whether the step that failed last is not proven yet: its failure is not over.
+// inProgress tells whether the step that failed last is not proven yet: its failure is not over. A step that there is none of,
+// such as one of an object that is not followed any more, has no failure.
 func (p Pass) inProgress(previous v1alpha1.RetryStatus) bool {
-	return previous.LastError != nil && !meta.IsStatusConditionTrue(p.Conditions, previous.LastError.Step)
+	if previous.LastError == nil {
+		return false
+	}
+	c := meta.FindStatusCondition(p.Conditions, previous.LastError.Step)
+	return c != nil && c.Status != metav1.ConditionTrue
 }
 
 // stillFailing keeps the account, and tells when it now fails with something else.

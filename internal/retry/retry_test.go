@@ -240,10 +240,24 @@ func TestNext(t *testing.T) {
 		"the step that failed is proven, the next one waits":    {previous: account(7, nil), pass: proves(onItsWay), want: handled},
 		"the step that failed is proven, an optional one fails": {previous: account(7, nil), pass: optional(proves(boom)), want: handled},
 		"the step that failed is no more": {
-			reason:   "there is nothing left that could prove it",
+			reason:   "nothing could prove it any more",
 			previous: account(7, nil),
 			pass:     Pass{Outcomes: []step.Outcome{{Proves: "Namespace", Attempted: true}}, Conditions: []metav1.Condition{{Type: "Namespace", Status: "True"}}},
-			want:     account(7, nil),
+			want:     handled,
+		},
+		"the step that failed is proven, the next one fails before its time": {
+			reason:   "a step that fails for the first time does not wait for what another has failed before",
+			previous: account(7, at(time.Hour)), pass: proves(boom),
+			want: counted(1, 10*time.Second, v1alpha1.RetryError{Step: "Last", Reason: "ReconcileError", Message: "boom", Class: "Transient"}),
+		},
+		"an earlier step fails while the one that failed is not proven": {
+			reason:   "the try failed, if not where it did last",
+			previous: account(1, nil),
+			pass: Pass{
+				Outcomes:   []step.Outcome{{Proves: "Namespace", Attempted: true, Err: boom}, {Proves: "Flux"}},
+				Conditions: []metav1.Condition{{Type: "Namespace", Status: "False"}, {Type: "Flux", Status: "False"}},
+			},
+			want: counted(2, 18468*time.Millisecond, v1alpha1.RetryError{Step: "Namespace", Reason: "ReconcileError", Message: "boom", Class: "Transient"}),
 		},
 
 		"a call of an optional step fails":         {previous: none, pass: optional(proves(boom)), want: none},
@@ -346,7 +360,7 @@ func TestALongMessageIsKeptAsItCanBeStored(t *testing.T) {
 // nextWait is how long the wait is after a failure that follows so many others.
 func nextWait(before int32, seed string, backoff Backoff) time.Duration {
 	p := stops(failing)
-	p.Previous, p.Seed, p.Backoff, p.Now = v1alpha1.RetryStatus{Attempts: before}, seed, backoff, noon
+	p.Previous, p.Seed, p.Backoff, p.Now = account(before, nil), seed, backoff, noon
 	return Next(p).NextRetryTime.Sub(noon)
 }
 
