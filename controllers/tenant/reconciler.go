@@ -5,7 +5,6 @@ package tenant
 
 import (
 	"context"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/tools/events"
@@ -52,30 +51,28 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.Tenant) (ct
 		return step.Result(err)
 	}
 	outcomes := step.Run(ctx, s, r.steps())
-	return r.finish(ctx, s, outcomes, newStatus)
+	return r.finish(ctx, s, outcomes)
 }
 
 // finish writes the status if the pass changed it and says when to come back.
-func (r *Reconciler) finish(ctx context.Context, s *scope, outcomes []step.Outcome, summed summary) (ctrl.Result, error) {
+func (r *Reconciler) finish(ctx context.Context, s *scope, outcomes []step.Outcome) (ctrl.Result, error) {
 	err := step.FirstError(outcomes)
 	recordError(err)
 	if step.Class(err) == "Stale" {
 		return step.Result(err)
 	}
 	now := r.Clock.Now()
-	status := summed(s, outcomes, now)
+	status := newStatus(s, outcomes, now)
 	if err := r.writeStatus(ctx, s.object, status); err != nil {
 		return step.Result(err)
 	}
 	result := step.Later(ctx, err)
-	if result.RequeueAfter == 0 {
+	// When the CloudSpace is tried again is its own affair: its watch tells.
+	if result.RequeueAfter == 0 && !followsCloudSpace(outcomes) {
 		result.RequeueAfter = retry.Wait(status.Retry, now)
 	}
 	return result, nil
 }
-
-// summary makes a status of a pass.
-type summary func(*scope, []step.Outcome, time.Time) v1alpha1.TenantStatus
 
 // writeStatus writes the status if it changed, and tells people of what is new in it.
 func (r *Reconciler) writeStatus(ctx context.Context, object *v1alpha1.Tenant, status v1alpha1.TenantStatus) error {

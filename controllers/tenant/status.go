@@ -46,7 +46,7 @@ func newRetry(s *scope, c []metav1.Condition, outcomes []step.Outcome, now time.
 		Previous: s.object.Status.Retry, Annotations: s.object.Annotations, Conditions: c, Outcomes: outcomes,
 		Seed: string(s.object.UID), Backoff: s.backoff, Now: now,
 	})
-	if s.observed.cloudSpace == nil || !waitsForCloudSpace(outcomes) {
+	if s.observed.cloudSpace == nil || !followsCloudSpace(outcomes) {
 		return own
 	}
 	followed := *s.observed.cloudSpace.Status.Retry.DeepCopy()
@@ -54,10 +54,13 @@ func newRetry(s *scope, c []metav1.Condition, outcomes []step.Outcome, now time.
 	return followed
 }
 
-func waitsForCloudSpace(outcomes []step.Outcome) bool {
+// followsCloudSpace tells whether the Tenant waits for what the CloudSpace says of itself. That it cannot be made, or not be
+// altered, is the Tenant's own failure.
+func followsCloudSpace(outcomes []step.Outcome) bool {
 	for _, o := range outcomes {
-		if o.Proves == v1alpha1.ConditionCloudSpaceReady {
-			return o.Err != nil
+		if o.Proves == v1alpha1.ConditionCloudSpaceReady && o.Err != nil {
+			reason, _ := step.Explain(o.Err, v1alpha1.ReasonReconcileError)
+			return step.Class(o.Err) != "Transient" && reason != v1alpha1.ReasonInvalidTemplate
 		}
 	}
 	return false

@@ -38,10 +38,17 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (ctrl.Result, error
 		return ctrl.Result{}, nil
 	}
 	outcomes := step.Run(ctx, s, r.teardown())
-	if step.FirstError(outcomes) == nil {
+	err := step.FirstError(outcomes)
+	recordError(err)
+	if err == nil {
 		return step.Result(r.RemoveFinalizer(ctx, s.object, v1alpha1.FinalizerTenant))
 	}
-	return r.finish(ctx, s, outcomes, deletingStatus)
+	if step.Class(err) != "Stale" {
+		if err := r.writeStatus(ctx, s.object, deletingStatus(s, outcomes, r.Clock.Now())); err != nil {
+			return step.Result(err)
+		}
+	}
+	return step.Result(err)
 }
 
 // removeCloudSpaces deletes the CloudSpaces in the tenant's namespace, and waits for each to be taken down. One that is
