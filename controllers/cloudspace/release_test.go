@@ -4,11 +4,13 @@
 package cloudspace
 
 import (
+	"maps"
 	"testing"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tantilium/cloud-runner/internal/step"
@@ -167,6 +169,65 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+func TestARequestToFluxIsOpenUntilFluxHasBegun(t *testing.T) {
+	const key = "reconcile.fluxcd.io/requestedAt"
+	tests := map[string]struct {
+		annotations map[string]string
+		handled     string
+		want        bool
+	}{
+		"nobody asked":                   {},
+		"nobody asks any more":           {handled: "1"},
+		"it has not begun":               {annotations: map[string]string{key: "1"}, want: true},
+		"it has begun":                   {annotations: map[string]string{key: "1"}, handled: "1"},
+		"it is asked again":              {annotations: map[string]string{key: "2"}, handled: "1", want: true},
+		"only to forget how often":       {annotations: map[string]string{"reconcile.fluxcd.io/resetAt": "1"}},
+		"an empty request that it knows": {annotations: map[string]string{key: ""}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := release(func(r *helmv2.HelmRelease) {
+				r.Annotations, r.Status.LastHandledReconcileAt = tt.annotations, tt.handled
+			})
+			if got := askedAgain(r); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// Flux resets its count only when both requests have the same value, and begins anew only when it is another than before.
+func TestTryAgainAsksFluxToBeginAnewAndToForget(t *testing.T) {
+	tests := map[string]map[string]string{
+		"for the first time":     nil,
+		"after an earlier try":   {"reconcile.fluxcd.io/requestedAt": "1", "reconcile.fluxcd.io/resetAt": "1"},
+		"after others asked too": {"reconcile.fluxcd.io/requestedAt": "theirs"},
+	}
+	for name, before := range tests {
+		t.Run(name, func(t *testing.T) {
+			failed := release(with(says("Ready", "False", "InstallFailed", "timed out")), func(r *helmv2.HelmRelease) {
+				r.Annotations = maps.Clone(before)
+				r.Status.LastHandledReconcileAt = before["reconcile.fluxcd.io/requestedAt"]
+			})
+			if got := judge(failed, nil, wantVersion); got.state != releaseFailing {
+				t.Fatalf("before it is %s, want Failing", got.state)
+			}
+			tryAgain(failed, "2")
+			want := map[string]string{"reconcile.fluxcd.io/requestedAt": "2", "reconcile.fluxcd.io/resetAt": "2"}
+			if diff := cmp.Diff(want, failed.Annotations); diff != "" {
+				t.Errorf("annotations (-want +got):\n%s", diff)
+			}
+			if got := judge(failed, nil, wantVersion); got.state != releaseInstalling {
+				t.Errorf("asked again it is %s, want Installing: what it says is of the try before", got.state)
+			}
+			failed.Status.LastHandledReconcileAt = "2"
+			if got := judge(failed, nil, wantVersion); got.state != releaseFailing {
+				t.Errorf("once Flux has begun it is %s, want what Flux says", got.state)
+			}
+		})
+	}
+}
+
 func TestWhatAVerdictMeansForItsStep(t *testing.T) {
 	tests := map[string]struct {
 		verdict                 verdict
@@ -188,6 +249,9 @@ func TestWhatAVerdictMeansForItsStep(t *testing.T) {
 					t.Errorf("got %v, want none", err)
 				}
 				return
+			}
+			if failed := tt.wantReason == "InstallFailed" || tt.wantReason == "ChartNotReady"; step.Failed(err) != failed {
+				t.Errorf("has it gone wrong: %v, want %v", step.Failed(err), failed)
 			}
 			if reason, message := step.Explain(errOr(err), ""); step.Class(err) != "Wait" || reason != tt.wantReason || message != tt.wantMessage {
 				t.Errorf("got %s %q: %q, want to wait with %q: %q", step.Class(err), reason, message, tt.wantReason, tt.wantMessage)
