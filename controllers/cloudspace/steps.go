@@ -106,7 +106,7 @@ func (r *Reconciler) offered(spec v1alpha1.CloudSpaceSpec) (version configv1alph
 	if !ok {
 		return version, size, step.Terminal(v1alpha1.ReasonUnsupportedSize, fmt.Sprintf("control-plane size %s is not offered", spec.ControlPlane.Size))
 	}
-	return version, size, nil
+	return version, size, fits(spec.Resources, size, r.Platform.LimitFactors)
 }
 
 // ensureKubeconfig copies the vCluster's kubeconfig. It is made anew from its parts, because everybody who can write in

@@ -23,6 +23,7 @@ func TestValuesOfTheVClusterChart(t *testing.T) {
 		"values-default.golden.yaml": {name: "default"},
 		"values-staging-medium.golden.yaml": {name: "staging", spec: func(c *v1alpha1.CloudSpace) {
 			c.Spec.KubernetesVersion = "v1.35.0"
+			c.Spec.Resources.CPU, c.Spec.Resources.Memory = resource.MustParse("4"), resource.MustParse("8Gi")
 			c.Spec.ControlPlane = v1alpha1.ControlPlane{Size: "Medium", Etcd: v1alpha1.Etcd{Storage: resource.MustParse("8Gi"), StorageClassName: "fast"}}
 		}},
 		"values-mirror.golden.yaml": {name: "default", platform: func(p *configv1alpha1.PlatformConfig) {

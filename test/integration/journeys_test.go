@@ -13,6 +13,7 @@ import (
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -103,6 +104,7 @@ func TestTwoCloudSpacesAndTwoTenantsAreApart(t *testing.T) {
 	reach(t, alice, "Ready")
 	staging := reach(t, create(t, cloudSpace("apart-alice", "staging", func(c *v1alpha1.CloudSpace) {
 		c.Spec.ControlPlane.Size = "Medium"
+		c.Spec.Resources.CPU, c.Spec.Resources.Memory = resource.MustParse("4"), resource.MustParse("8Gi")
 	})), "Active")
 	reach(t, bob, "Ready")
 	if staging.Status.HostNamespace != "vcluster-apart-alice--staging" || staging.Status.Kubeconfig.Secret != "cloudspace-apart-alice--staging-kubeconfig" {

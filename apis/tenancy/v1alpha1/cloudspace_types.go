@@ -46,6 +46,8 @@ const (
 )
 
 // CloudSpaceSpec is what a tenant asks for. Every field has a default: an empty spec is a small, useful CloudSpace.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || !has(self.controlPlane.etcd) || !has(self.controlPlane.etcd.storage) || !has(self.resources) || !has(self.resources.storage) || quantity(string(self.controlPlane.etcd.storage)).compareTo(quantity(string(self.resources.storage))) <= 0",message="controlPlane.etcd.storage is part of resources.storage and cannot be larger"
 type CloudSpaceSpec struct {
 	// displayName is shown to people in place of the name.
 	// +optional
@@ -127,6 +129,7 @@ type Etcd struct {
 	// storageClassName of the etcd volume; empty means the host cluster's default StorageClass.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == \"\" || !format.dns1123Subdomain().validate(self).hasValue()",message="storageClassName must be the name of a StorageClass: lower case letters, digits, dashes and dots"
 	StorageClassName string `json:"storageClassName,omitempty"`
 }
 

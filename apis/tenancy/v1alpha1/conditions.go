@@ -54,6 +54,8 @@ const (
 	ReasonUnsupportedVersion = "UnsupportedVersion"
 	// ReasonUnsupportedSize means that the platform does not offer the control-plane size.
 	ReasonUnsupportedSize = "UnsupportedSize"
+	// ReasonResourcesTooSmall means that spec.resources have no room for the control plane and what belongs to it.
+	ReasonResourcesTooSmall = "ResourcesTooSmall"
 	// ReasonTerminating means that an earlier object of the same name is still being deleted.
 	ReasonTerminating = "Terminating"
 	// ReasonWaitingForQuota means that Kubernetes has not taken up the ResourceQuota of the host namespace yet.
@@ -98,7 +100,7 @@ const (
 // its deadline does not run meanwhile.
 func IsTerminalReason(reason string) bool {
 	switch reason {
-	case ReasonNotOurs, ReasonUnsupportedVersion, ReasonUnsupportedSize, ReasonKubeconfigInvalid, ReasonInvalidTemplate:
+	case ReasonNotOurs, ReasonUnsupportedVersion, ReasonUnsupportedSize, ReasonResourcesTooSmall, ReasonKubeconfigInvalid, ReasonInvalidTemplate:
 		return true
 	default:
 		return false

@@ -48,7 +48,9 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="(self.kind == 'ServiceAccount') == (has(self.__namespace__) && self.__namespace__.size() > 0)",message="a ServiceAccount needs a namespace; a User or Group has none"
 // +kubebuilder:validation:XValidation:rule="self.kind == 'ServiceAccount' || self.name.startsWith('kubeopera:')",message="the name of a User or Group must start with kubeopera:"
-// +kubebuilder:validation:XValidation:rule="self.kind != 'Group' || self.name.startsWith('kubeopera:tenant:')",message="only groups of a tenant, kubeopera:tenant:<id> or kubeopera:tenant:<id>:<group>, can be members"
+// +kubebuilder:validation:XValidation:rule="self.kind != 'Group' || self.name.matches('^kubeopera:tenant:[a-z]([a-z0-9]|-[a-z0-9])*(:[!-9;-~]+)?$')",message="only groups of a tenant, kubeopera:tenant:<id> or kubeopera:tenant:<id>:<group>, can be members"
+// +kubebuilder:validation:XValidation:rule="self.kind != 'ServiceAccount' || !format.dns1123Subdomain().validate(self.name).hasValue()",message="the name of a ServiceAccount must consist of lower case letters, digits, dashes and dots"
+// +kubebuilder:validation:XValidation:rule="self.kind != 'ServiceAccount' || !format.dns1123Label().validate(self.__namespace__).hasValue()",message="the namespace of a ServiceAccount must consist of lower case letters, digits and dashes"
 type Member struct {
 	// kind of the member: User, Group or ServiceAccount.
 	// +required
