@@ -75,6 +75,7 @@ env: $(HOSTCLUSTER) ## Print KUBECONFIG and PATH for a shell: eval "$(make -s en
 
 .PHONY: kubeconfig
 kubeconfig: $(HOSTCLUSTER) ## Write the kubeconfig of a CloudSpace for this machine: make kubeconfig NAME=alice-default
+	@[ -n "$(NAME)" ] || { echo "which CloudSpace? make kubeconfig NAME=alice-default" >&2; exit 2; }
 	@$(HOSTCLUSTER) kubeconfig $(NAME) -o .local/$(NAME).kubeconfig && echo .local/$(NAME).kubeconfig
 
 .PHONY: deploy-local
@@ -84,13 +85,12 @@ deploy-local: $(HOSTCLUSTER) ## Build the controller and install the platform on
 ##@ Any cluster
 
 .PHONY: deploy
-deploy: ## Install on the cluster of KUBECONFIG, after checking it. IMAGE and PLATFORM_CONFIG replace the defaults
-	go run ./cmd/tenant-controller preflight
-	hack/deploy.sh
+deploy: preflight ## Install on the cluster of KUBECONFIG, after checking it. IMAGE and PLATFORM_CONFIG replace the defaults
+	@hack/deploy.sh
 
 .PHONY: preflight
 preflight: ## Check whether the cluster of KUBECONFIG can be a host cluster
-	go run ./cmd/tenant-controller preflight
+	@go run ./cmd/tenant-controller preflight --config $${PLATFORM_CONFIG:-config/manager/platform-config.yaml}
 
 ##@ Development
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
 	"github.com/tantilium/cloud-runner/internal/preflight"
 )
 
@@ -47,20 +48,28 @@ func runCommand() *cobra.Command {
 }
 
 func preflightCommand() *cobra.Command {
-	return &cobra.Command{
+	var platform string
+	cmd := &cobra.Command{
 		Use:   "preflight",
 		Short: "Check whether a cluster can be a host cluster, and say what is missing",
 		Long: "Check whether the cluster of KUBECONFIG can be a host cluster: its version, Flux, a default StorageClass, and the\n" +
 			"rights of the caller to install there. Prints one line for each check; exits with 1 when something is missing.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return checkCluster(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return check(cmd.Context(), platform) },
 	}
+	cmd.Flags().StringVar(&platform, "config", "", "file with a PlatformConfig to check first")
+	return cmd
 }
 
-func checkCluster(ctx context.Context) error {
+func check(ctx context.Context, platform string) error {
+	if platform != "" {
+		if _, err := configv1alpha1.Load(platform); err != nil {
+			return fmt.Errorf("the PlatformConfig is not usable: %w", err)
+		}
+	}
 	config, err := ctrl.GetConfig()
 	if err != nil {
-		return err
+		return fmt.Errorf("no cluster to check (KUBECONFIG is %q): %w", os.Getenv("KUBECONFIG"), err)
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
