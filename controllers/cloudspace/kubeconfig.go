@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -39,18 +40,21 @@ func rebuildKubeconfig(untrusted []byte, n names.CloudSpace) (*credentials, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := checkAuthority(cluster.CertificateAuthorityData); err != nil {
+	authority, err := cleanAuthority(cluster.CertificateAuthorityData)
+	if err != nil {
 		return nil, err
 	}
-	pair, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData)
+	certificate := onlyPEM(user.ClientCertificateData, "CERTIFICATE")
+	key := onlyPEM(user.ClientKeyData, "PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY")
+	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
 		return nil, errors.New("it has no valid client certificate and key")
 	}
 	config := clientcmdapi.NewConfig()
 	config.CurrentContext = n.Context()
 	config.Contexts[n.Context()] = &clientcmdapi.Context{Cluster: n.Context(), AuthInfo: n.Context()}
-	config.Clusters[n.Context()] = &clientcmdapi.Cluster{Server: n.Endpoint(), CertificateAuthorityData: cluster.CertificateAuthorityData}
-	config.AuthInfos[n.Context()] = &clientcmdapi.AuthInfo{ClientCertificateData: user.ClientCertificateData, ClientKeyData: user.ClientKeyData}
+	config.Clusters[n.Context()] = &clientcmdapi.Cluster{Server: n.Endpoint(), CertificateAuthorityData: authority}
+	config.AuthInfos[n.Context()] = &clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}
 	text, err := clientcmd.Write(*config)
 	if err != nil {
 		return nil, err
@@ -77,19 +81,35 @@ func onlyContext(untrusted []byte) (*clientcmdapi.Cluster, *clientcmdapi.AuthInf
 	return cluster, user, nil
 }
 
-// checkAuthority wants certificates in PEM and nothing else.
-func checkAuthority(text []byte) error {
+// cleanAuthority gives back certificates in PEM, and refuses anything else.
+func cleanAuthority(text []byte) ([]byte, error) {
 	if len(text) == 0 {
-		return errors.New("it has no certificate authority")
+		return nil, errors.New("it has no certificate authority")
 	}
+	clean := onlyPEM(text, "CERTIFICATE")
+	if clean == nil {
+		return nil, errors.New("its certificate authority is not a certificate")
+	}
+	for rest := clean; len(rest) > 0; {
+		var block *pem.Block
+		block, rest = pem.Decode(rest)
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return nil, errors.New("its certificate authority cannot be parsed")
+		}
+	}
+	return clean, nil
+}
+
+// onlyPEM gives back the PEM blocks of a text, without what stands before or in them; nil when there is a block of another type, or
+// anything behind the last.
+func onlyPEM(text []byte, types ...string) []byte {
+	var clean []byte
 	for rest := text; len(rest) > 0; {
 		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil || block.Type != "CERTIFICATE" {
-			return errors.New("its certificate authority is not a certificate")
+		if block, rest = pem.Decode(rest); block == nil || !slices.Contains(types, block.Type) {
+			return nil
 		}
-		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return errors.New("its certificate authority cannot be parsed")
-		}
+		clean = append(clean, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
 	}
-	return nil
+	return clean
 }

@@ -215,3 +215,13 @@ func TestAKubeconfigAtTheSizeLimitIsRead(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Text in front of a PEM block, and headers in it, are not part of a certificate, and do not get into our Secret.
+func TestNothingButCertificatesIsTakenOver(t *testing.T) {
+	block := &pem.Block{Type: "CERTIFICATE", Headers: map[string]string{"Evil": "header"}, Bytes: []byte("certificate")}
+	text := append([]byte("evil words\n"), pem.EncodeToMemory(block)...)
+	want := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("certificate")}))
+	if got := string(onlyPEM(text, "CERTIFICATE")); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

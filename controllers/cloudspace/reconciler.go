@@ -46,6 +46,8 @@ type scope struct {
 	// retryNow says that what failed is to be begun anew in this pass; token names the try.
 	retryNow bool
 	token    string
+	// now is when the pass began: what is due is decided once.
+	now      time.Time
 	backoff  retry.Backoff
 	observed observed
 }
@@ -63,7 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.CloudSpace)
 	if wait := holdOff(object, now); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	s.retryNow, s.token, s.backoff = retry.Due(object.Status.Retry, object.Annotations, now), now.UTC().Format(time.RFC3339Nano), r.backoff()
+	s.now, s.retryNow, s.token, s.backoff = now, retry.Due(object.Status.Retry, object.Annotations, now), now.UTC().Format(time.RFC3339Nano), r.backoff()
 	if added, err := r.AddFinalizer(ctx, object, v1alpha1.FinalizerCloudSpace); added || err != nil {
 		return step.AfterFinalizer(err)
 	}
@@ -94,7 +96,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, outcomes []step.Outco
 		return step.Result(err)
 	}
 	recordRetries(s.object.Status.Conditions, outcomes)
-	now := r.Clock.Now()
+	now := s.now
 	status := newStatus(s, outcomes, now)
 	if err := r.writeStatus(ctx, s.object, status, now); err != nil {
 		return step.Result(err)

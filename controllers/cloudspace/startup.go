@@ -5,7 +5,6 @@ package cloudspace
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -47,7 +46,7 @@ func (r *Reconciler) controlPlaneRuns(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
-	return step.WaitFor(patience, found.reason, fmt.Sprintf("waiting for %s: %s", waitsFor, found.message))
+	return step.WaitFor(patience, found.reason, "the control plane does not start: "+found.message)
 }
 
 // controlPlanePods reads live: pods are not cached, and looked at only while something is wrong. What the tenant runs has

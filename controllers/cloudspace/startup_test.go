@@ -86,7 +86,7 @@ func unclassed(p corev1.Pod) corev1.Pod {
 func TestAControlPlaneThatDoesNotStartIsLookedAt(t *testing.T) {
 	const waits = "waiting for the API server of the control plane"
 	crashing := endedAs("OOMKilled", 137, "")
-	const found = waits + ": container syncer needs more memory than its limit"
+	const found = "the control plane does not start: container syncer needs more memory than its limit"
 	tests := map[string]struct {
 		pods     []corev1.Pod
 		scope    *scope
@@ -141,7 +141,7 @@ func TestAControlPlaneThatDoesNotStartIsLookedAt(t *testing.T) {
 				return s
 			}(),
 			pods:       []corev1.Pod{unplaced("etcd", "Unschedulable")},
-			wantReason: "Unschedulable", wantMessage: "waiting for etcd of the control plane: 0/3 nodes are available: 3 Insufficient memory.", wantLooks: 1,
+			wantReason: "Unschedulable", wantMessage: "the control plane does not start: 0/3 nodes are available: 3 Insufficient memory.", wantLooks: 1,
 		},
 		"its pods may not be made": {
 			scope: func() *scope {
@@ -149,7 +149,7 @@ func TestAControlPlaneThatDoesNotStartIsLookedAt(t *testing.T) {
 				refusing(s.observed.apiServer)
 				return s
 			}(),
-			wantReason: "PodsRefused", wantMessage: waits + ": exceeded quota: cloudspace", wantLooks: 1,
+			wantReason: "PodsRefused", wantMessage: "the control plane does not start: exceeded quota: cloudspace", wantLooks: 1,
 		},
 		"what the tenant runs is not looked at": {
 			scope: starting(time.Minute), pods: []corev1.Pod{ofTenant(pod("app", crashing)), ofTenant(unplaced("more", "Unschedulable"))},
@@ -181,7 +181,7 @@ func TestAControlPlaneThatDoesNotStartIsLookedAt(t *testing.T) {
 		},
 		"a retry does not help a pod without a node": {
 			scope: starting(time.Minute), retryNow: true, pods: []corev1.Pod{unplaced("api", "Unschedulable")},
-			wantReason: "Unschedulable", wantMessage: waits + ": 0/3 nodes are available: 3 Insufficient memory.", wantLooks: 1,
+			wantReason: "Unschedulable", wantMessage: "the control plane does not start: 0/3 nodes are available: 3 Insufficient memory.", wantLooks: 1,
 		},
 		"a retry leaves alone what is being started": {
 			scope: starting(time.Minute), retryNow: true, pods: []corev1.Pod{pod("api", waiting("ContainerCreating", ""))},

@@ -50,6 +50,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.Tenant) (ct
 	if err := r.observe(ctx, s); err != nil {
 		return step.Result(err)
 	}
+	if err := r.passOnRequest(ctx, s); err != nil {
+		return step.Result(err)
+	}
 	outcomes := step.Run(ctx, s, r.steps())
 	return r.finish(ctx, s, outcomes)
 }

@@ -78,15 +78,13 @@ func (r *Reconciler) ensureCloudSpace(ctx context.Context, s *scope) error {
 			o.cloudSpaces = append(o.cloudSpaces, *o.cloudSpace)
 		}
 	}
-	if err := r.passOnRequest(ctx, s); err != nil {
-		return err
-	}
 	return follow(o.cloudSpace)
 }
 
-// passOnRequest asks the default CloudSpace for a retry that was asked of the Tenant.
+// passOnRequest asks the default CloudSpace for a retry that was asked of the Tenant. It comes before the steps: whatever becomes
+// of them, the request counts as handled after the pass. A CloudSpace that is not there yet needs none.
 func (r *Reconciler) passOnRequest(ctx context.Context, s *scope) error {
-	if !retry.Requested(s.object.Status.Retry, s.object.Annotations) {
+	if s.observed.cloudSpace == nil || !retry.Requested(s.object.Status.Retry, s.object.Annotations) {
 		return nil
 	}
 	return r.Annotate(ctx, s.observed.cloudSpace, v1alpha1.AnnotationRetryRequested, s.object.Annotations[v1alpha1.AnnotationRetryRequested])

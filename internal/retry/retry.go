@@ -9,8 +9,11 @@
 package retry
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,8 +29,22 @@ type Backoff struct{ Base, Max time.Duration }
 
 // Requested tells whether a retry is asked for that was not handled yet.
 func Requested(status v1alpha1.RetryStatus, annotations map[string]string) bool {
-	request := annotations[v1alpha1.AnnotationRetryRequested]
-	return request != "" && request != status.LastHandledRequest
+	asked := request(annotations)
+	return asked != "" && asked != status.LastHandledRequest
+}
+
+// maxRequest is the longest request that a status can hold, in bytes.
+const maxRequest = 256
+
+// request is what is asked for, in a form that fits into a status: whoever may annotate an object could otherwise keep its status
+// from being written.
+func request(annotations map[string]string) string {
+	asked := strings.ToValidUTF8(annotations[v1alpha1.AnnotationRetryRequested], "")
+	if len(asked) <= maxRequest {
+		return asked
+	}
+	sum := sha256.Sum256([]byte(asked))
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // Due tells whether the time of the next try has come, or somebody asks for it. Without an earlier failure nothing is due.
@@ -56,7 +73,7 @@ func Next(p Pass) v1alpha1.RetryStatus {
 	previous := p.Previous
 	switch {
 	case Requested(previous, p.Annotations):
-		previous = v1alpha1.RetryStatus{LastHandledRequest: p.Annotations[v1alpha1.AnnotationRetryRequested]}
+		previous = v1alpha1.RetryStatus{LastHandledRequest: request(p.Annotations)}
 	case !p.inProgress(previous):
 		previous = v1alpha1.RetryStatus{LastHandledRequest: previous.LastHandledRequest}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -434,5 +435,19 @@ func TestWaitsOfManyObjectsAreSpread(t *testing.T) {
 	}
 	if len(distinct) < objects/2 || shorter < objects/3 || shorter > 2*objects/3 {
 		t.Errorf("%d objects have %d different waits, %d of them shortened", objects, len(distinct), shorter)
+	}
+}
+
+// Whoever may annotate an object must not be able to keep its status from being written.
+func TestARequestAlwaysFitsIntoAStatus(t *testing.T) {
+	for _, asked := range []string{strings.Repeat("x", 257), strings.Repeat("x", 256<<10), strings.Repeat("\U0001F600", 300), "not\xffUTF-8"} {
+		annotations := map[string]string{"tenancy.kubeopera.io/retry-requested": asked}
+		status := Next(Pass{Annotations: annotations})
+		if handled := status.LastHandledRequest; handled == "" || len(handled) > 256 || !utf8.ValidString(handled) {
+			t.Errorf("a request of %d bytes is kept as %d", len(asked), len(handled))
+		}
+		if Requested(status, annotations) {
+			t.Errorf("a request of %d bytes is not handled once", len(asked))
+		}
 	}
 }

@@ -30,11 +30,11 @@ func TestATenantBecomesReady(t *testing.T) {
 		}
 	})), "Ready")
 	t.Run("through its phases in order", func(t *testing.T) {
-		if diff := cmp.Diff([]string{"Pending", "Provisioning", "InstallingFlux", "Ready"}, statuses.phases(object)); diff != "" {
+		if diff := cmp.Diff([]string{"Pending", "Provisioning", "InstallingFlux", "Ready"}, statuses.phases(t, object)); diff != "" {
 			t.Errorf("phases of the Tenant (-want +got):\n%s", diff)
 		}
 		space := get(t, cloudSpace(id, "default"))
-		if diff := cmp.Diff([]string{"Provisioning", "InstallingFlux", "Active"}, statuses.phases(space)); diff != "" {
+		if diff := cmp.Diff([]string{"Provisioning", "InstallingFlux", "Active"}, statuses.phases(t, space)); diff != "" {
 			t.Errorf("phases of the CloudSpace (-want +got):\n%s", diff)
 		}
 		var timeline []string
@@ -246,7 +246,7 @@ func TestAKubeconfigThatIsNotToBeTrustedIsNotUsed(t *testing.T) {
 	}
 	merge(t, get(t, deploymentOf(id)), `{"metadata":{"annotations":{"example.com/look":"again"}}}`)
 	reach(t, object, "Ready")
-	if phases := statuses.phases(object); !slices.Contains(phases, "Failed") {
+	if phases := statuses.phases(t, object); !slices.Contains(phases, "Failed") {
 		t.Errorf("phases were %v, want Failed among them", phases)
 	}
 }

@@ -83,7 +83,7 @@ func TestAskingAReadyTenantForARetryIsHarmless(t *testing.T) {
 		g.Expect(object.Status.Phase).To(gomega.Equal(v1alpha1.TenantReady))
 		g.Expect(object.Status.Retry.Attempts).To(gomega.BeZero())
 	})
-	if phases := statuses.phases(object); phases[len(phases)-1] != "Ready" {
+	if phases := statuses.phases(t, object); phases[len(phases)-1] != "Ready" {
 		t.Errorf("phases were %v", phases)
 	}
 	if after := get(t, secret("kubeopera-system", "tenant-retry-ready-kubeconfig")); after.ResourceVersion != before.ResourceVersion {

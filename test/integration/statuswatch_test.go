@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"testing"
 
+	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -78,8 +80,14 @@ func (w *statusWatch) versions(object client.Object) []client.Object {
 	return slices.Clone(w.seen[string(object.GetUID())])
 }
 
-// phases are those an object went through, each once.
-func (w *statusWatch) phases(object client.Object) []string {
+// phases are those an object went through until it was as it was just read, each once. The watch may be behind the reader.
+func (w *statusWatch) phases(t *testing.T, object client.Object) []string {
+	t.Helper()
+	eventually(t, func(g gomega.Gomega) {
+		g.Expect(w.versions(object)).To(gomega.ContainElement(gomega.Satisfy(func(version client.Object) bool {
+			return equality.Semantic.DeepEqual(statusOf(version), statusOf(object))
+		})))
+	})
 	var phases []string
 	for _, version := range w.versions(object) {
 		phases = append(phases, phaseOf(version))
