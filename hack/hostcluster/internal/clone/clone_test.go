@@ -56,14 +56,14 @@ func TestFindRootOutsideOfAClone(t *testing.T) {
 }
 
 func TestNamesDeriveFromThePath(t *testing.T) {
-	one, again, other := NamesOf("/work/one"), NamesOf("/work/one"), NamesOf("/work/other")
+	one, again, other := NamesOf("/srv/one"), NamesOf("/srv/one"), NamesOf("/srv/other")
 	if one != again {
 		t.Errorf("names of one path differ: %+v, %+v", one, again)
 	}
 	if one.ID == other.ID || one.Node == other.Node || one.CgroupRoot == other.CgroupRoot {
 		t.Errorf("names of two paths are shared: %+v, %+v", one, other)
 	}
-	for _, path := range []string{"/", "/a", "/work/one", strings.Repeat("/long", 100)} {
+	for _, path := range []string{"/", "/a", "/srv/one", strings.Repeat("/long", 100)} {
 		names := NamesOf(path)
 		if names.Port < firstPort || names.Port >= firstPort+portCount {
 			t.Errorf("port of %q is %d, not in [%d, %d)", path, names.Port, firstPort, firstPort+portCount)

@@ -13,13 +13,13 @@ import (
 
 func TestMountsUnderAFolder(t *testing.T) {
 	table := []byte(`22 1 8:1 / / rw - ext4 /dev/sda rw
-30 22 0:5 / /work/one/.local/hostcluster rw - tmpfs x rw
-31 30 0:6 / /work/one/.local/hostcluster/with\040blank rw - tmpfs x rw
-32 22 0:7 / /work/one/.local/hostcluster-other rw - tmpfs x rw
+30 22 0:5 / /srv/one/.local/hostcluster rw - tmpfs x rw
+31 30 0:6 / /srv/one/.local/hostcluster/with\040blank rw - tmpfs x rw
+32 22 0:7 / /srv/one/.local/hostcluster-other rw - tmpfs x rw
 33 22 0:8 / /work rw - tmpfs x rw
 `)
-	got := mountsUnder(table, "/work/one/.local/hostcluster")
-	want := []string{"/work/one/.local/hostcluster/with blank", "/work/one/.local/hostcluster"}
+	got := mountsUnder(table, "/srv/one/.local/hostcluster")
+	want := []string{"/srv/one/.local/hostcluster/with blank", "/srv/one/.local/hostcluster"}
 	if !slices.Equal(got, want) {
 		t.Errorf("mounts are %q, want %q", got, want)
 	}
