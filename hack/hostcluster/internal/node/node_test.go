@@ -14,7 +14,7 @@ import (
 	"github.com/tantilium/cloud-runner/hack/hostcluster/internal/clone"
 )
 
-var names = clone.NamesOf("/work/one")
+var names = clone.NamesOf("/srv/one")
 
 func TestDaemonsWaitForThoseBeforeThem(t *testing.T) {
 	opens := map[Gate]string{

@@ -16,21 +16,21 @@ import (
 func line(args ...string) string { return strings.Join(args, "\x00") + "\x00" }
 
 func TestTheFirstProcessIsKnownByItsArguments(t *testing.T) {
-	settings := Settings{Root: "/work/one", Cache: "/cache/key"}
+	settings := Settings{Root: "/srv/one", Cache: "/cache/key"}
 	for name, test := range map[string]struct {
 		line string
 		want bool
 	}{
 		"the first process of the clone":  {line(append([]string{"hostcluster"}, settings.args(InitCommand)...)...), true},
 		"the supervisor of the clone":     {line(append([]string{"hostcluster"}, settings.args(SuperviseCommand)...)...), false},
-		"the first process of another":    {line("hostcluster", InitCommand, "--clone=/work/two"), false},
-		"of one whose path begins alike":  {line("hostcluster", InitCommand, "--clone=/work/one/deeper"), false},
-		"a shell that speaks of it":       {line("sh", "-c", InitCommand+" --clone=/work/one"), false},
+		"the first process of another":    {line("hostcluster", InitCommand, "--clone=/srv/two"), false},
+		"of one whose path begins alike":  {line("hostcluster", InitCommand, "--clone=/srv/one/deeper"), false},
+		"a shell that speaks of it":       {line("sh", "-c", InitCommand+" --clone=/srv/one"), false},
 		"a kernel thread without a line":  {"", false},
 		"a command without further words": {line("hostcluster", InitCommand), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := isFirst(test.line, "/work/one"); got != test.want {
+			if got := isFirst(test.line, "/srv/one"); got != test.want {
 				t.Errorf("isFirst(%q) = %t, want %t", test.line, got, test.want)
 			}
 		})
@@ -46,7 +46,7 @@ func TestNoProcessIsFoundForACloneThatNeverRan(t *testing.T) {
 
 func TestReportTellsHowDaemonsAre(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "status.json")
-	report := newReport(path, node.Daemons(clone.NamesOf("/work/one"), node.Options{}))
+	report := newReport(path, node.Daemons(clone.NamesOf("/srv/one"), node.Options{}))
 	report.waiting(node.Kubelet, node.APIServerReady)
 	report.started(node.Etcd, 7)
 	report.started(node.Scheduler, 8)
