@@ -64,6 +64,7 @@ up: $(HOSTCLUSTER) ## Build what is missing and start the cluster
 .PHONY: down
 down: $(HOSTCLUSTER) ## End the cluster and remove all of it
 	@$(HOSTCLUSTER) down
+	@rm -f .local/*.kubeconfig
 
 .PHONY: status
 status: $(HOSTCLUSTER) ## Say what runs
