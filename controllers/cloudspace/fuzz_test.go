@@ -22,27 +22,27 @@ import (
 )
 
 // seeds reads the files of testdata that match.
-func seeds(t testing.TB, pattern string) map[string][]byte {
-	t.Helper()
+func seeds(tb testing.TB, pattern string) map[string][]byte {
+	tb.Helper()
 	paths, err := filepath.Glob(filepath.Join("testdata", pattern))
 	if err != nil || len(paths) == 0 {
-		t.Fatalf("no seeds in testdata/%s: %v", pattern, err)
+		tb.Fatalf("no seeds in testdata/%s: %v", pattern, err)
 	}
 	texts := map[string][]byte{}
 	for _, path := range paths {
 		if texts[path], err = os.ReadFile(path); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	return texts
 }
 
 // kubeconfigSeeds are those of testdata/kubeconfigs with a real certificate and key in them.
-func kubeconfigSeeds(t testing.TB) map[string][]byte {
-	t.Helper()
-	id, encode := newIdentity(t), base64.StdEncoding.EncodeToString
+func kubeconfigSeeds(tb testing.TB) map[string][]byte {
+	tb.Helper()
+	id, encode := newIdentity(tb), base64.StdEncoding.EncodeToString
 	fill := strings.NewReplacer("AUTHORITY", encode(id.certificate), "CERTIFICATE", encode(id.certificate), "KEY", encode(id.key))
-	texts := seeds(t, "kubeconfigs/*.yaml")
+	texts := seeds(tb, "kubeconfigs/*.yaml")
 	for path, text := range texts {
 		texts[path] = []byte(fill.Replace(string(text)))
 	}

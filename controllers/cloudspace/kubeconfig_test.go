@@ -27,11 +27,11 @@ var expires = time.Date(2031, 1, 2, 12, 0, 0, 0, time.UTC)
 // identity is a certificate with its key, in PEM.
 type identity struct{ certificate, key []byte }
 
-func newIdentity(t testing.TB) identity {
-	t.Helper()
+func newIdentity(tb testing.TB) identity {
+	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kubernetes-super-admin"}, IsCA: true, BasicConstraintsValid: true,
@@ -39,11 +39,11 @@ func newIdentity(t testing.TB) identity {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	keyDER, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return identity{
 		certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),

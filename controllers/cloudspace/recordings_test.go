@@ -54,14 +54,14 @@ func recordedVersion(release *helmv2.HelmRelease) string {
 	return name[strings.LastIndex(name, "-")+1:]
 }
 
-func decoded[T any](t testing.TB, path string, into T) T {
-	t.Helper()
+func decoded[T any](tb testing.TB, path string, into T) T {
+	tb.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := yaml.UnmarshalStrict(text, into); err != nil {
-		t.Fatalf("%s: %v", path, err)
+		tb.Fatalf("%s: %v", path, err)
 	}
 	return into
 }

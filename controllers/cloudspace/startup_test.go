@@ -39,7 +39,8 @@ func (w *podWorld) reconciler(pods ...corev1.Pod) *Reconciler {
 	}
 	server := builder.WithInterceptorFuncs(interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-			if w.looks++; w.failsLook != nil {
+			w.looks++
+			if w.failsLook != nil {
 				return w.failsLook
 			}
 			return c.List(ctx, list, options...)

@@ -26,7 +26,7 @@ var noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
 const seed = "uid-1712"
 
 var (
-	boom     = errors.New("boom")
+	errBoom  = errors.New("boom")
 	failing  = step.Failure("InstallFailed", "installing Flux failed: no")
 	terminal = step.Terminal("NotOurs", "it is not ours")
 	onItsWay = step.Wait("Installing", "installing Flux")
@@ -179,7 +179,7 @@ func TestNext(t *testing.T) {
 		"a wrapped failure is one": {
 			previous: handled, pass: stops(fmt.Errorf("looking: %w", failing)), want: counted(1, 10*time.Second, *lastError(0)),
 		},
-		"a call that failed is transient": {previous: handled, pass: stops(boom), want: counted(1, 10*time.Second, call)},
+		"a call that failed is transient": {previous: handled, pass: stops(errBoom), want: counted(1, 10*time.Second, call)},
 		"what cannot succeed is terminal, and tried again all the same": {
 			previous: handled, pass: stops(terminal), want: counted(1, 10*time.Second, refused),
 		},
@@ -196,7 +196,7 @@ func TestNext(t *testing.T) {
 		},
 		"it fails with something else before the next time": {
 			reason:   "the message is news; the try is the same",
-			previous: account(2, at(time.Minute)), pass: stops(boom),
+			previous: account(2, at(time.Minute)), pass: stops(errBoom),
 			want: v1alpha1.RetryStatus{
 				Attempts: 2, NextRetryTime: at(time.Minute), LastHandledRequest: "monday",
 				LastError: &v1alpha1.RetryError{Step: "Flux", Reason: "ReconcileError", Message: "boom", Class: "Transient", Time: *at(0)},
@@ -239,7 +239,7 @@ func TestNext(t *testing.T) {
 			previous: account(7, at(time.Hour)), pass: proves(nil), want: handled,
 		},
 		"the step that failed is proven, the next one waits":    {previous: account(7, nil), pass: proves(onItsWay), want: handled},
-		"the step that failed is proven, an optional one fails": {previous: account(7, nil), pass: optional(proves(boom)), want: handled},
+		"the step that failed is proven, an optional one fails": {previous: account(7, nil), pass: optional(proves(errBoom)), want: handled},
 		"the step that failed is no more": {
 			reason:   "nothing could prove it any more",
 			previous: account(7, nil),
@@ -248,20 +248,20 @@ func TestNext(t *testing.T) {
 		},
 		"the step that failed is proven, the next one fails before its time": {
 			reason:   "a step that fails for the first time does not wait for what another has failed before",
-			previous: account(7, at(time.Hour)), pass: proves(boom),
+			previous: account(7, at(time.Hour)), pass: proves(errBoom),
 			want: counted(1, 10*time.Second, v1alpha1.RetryError{Step: "Last", Reason: "ReconcileError", Message: "boom", Class: "Transient"}),
 		},
 		"an earlier step fails while the one that failed is not proven": {
 			reason:   "the try failed, if not where it did last",
 			previous: account(1, nil),
 			pass: Pass{
-				Outcomes:   []step.Outcome{{Proves: "Namespace", Attempted: true, Err: boom}, {Proves: "Flux"}},
+				Outcomes:   []step.Outcome{{Proves: "Namespace", Attempted: true, Err: errBoom}, {Proves: "Flux"}},
 				Conditions: []metav1.Condition{{Type: "Namespace", Status: "False"}, {Type: "Flux", Status: "False"}},
 			},
 			want: counted(2, 18468*time.Millisecond, v1alpha1.RetryError{Step: "Namespace", Reason: "ReconcileError", Message: "boom", Class: "Transient"}),
 		},
 
-		"a call of an optional step fails":         {previous: none, pass: optional(proves(boom)), want: none},
+		"a call of an optional step fails":         {previous: none, pass: optional(proves(errBoom)), want: none},
 		"an optional step cannot succeed":          {previous: none, pass: optional(proves(terminal)), want: none},
 		"an optional step went wrong, and is late": {previous: none, pass: stalled(optional(proves(failing))), want: none},
 		"an optional step fails before one that counts": {
