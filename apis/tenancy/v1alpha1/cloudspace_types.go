@@ -277,8 +277,10 @@ type CloudSpace struct {
 	// +kubebuilder:default={}
 	Spec CloudSpaceSpec `json:"spec,omitzero"`
 
-	// status is what the platform observed.
+	// status is what the platform observed. Until it did, observedGeneration is -1: without it, kstatus would take an object that
+	// nobody has looked at for one that is ready.
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status CloudSpaceStatus `json:"status,omitzero"`
 }
 

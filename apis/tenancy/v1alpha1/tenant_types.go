@@ -209,8 +209,10 @@ type Tenant struct {
 	// +kubebuilder:default={}
 	Spec TenantSpec `json:"spec,omitzero"`
 
-	// status is what the platform observed.
+	// status is what the platform observed. Until it did, observedGeneration is -1: without it, kstatus would take an object that
+	// nobody has looked at for one that is ready.
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status TenantStatus `json:"status,omitzero"`
 }
 

@@ -22,7 +22,8 @@ type TenantApplyConfiguration struct {
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec is what an administrator sets for the customer.
 	Spec *TenantSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the platform observed.
+	// status is what the platform observed. Until it did, observedGeneration is -1: without it, kstatus would take an object that
+	// nobody has looked at for one that is ready.
 	Status *TenantStatusApplyConfiguration `json:"status,omitempty"`
 }
 
