@@ -15,5 +15,7 @@
 //	AdvisorReady       HelmRelease <host name>-advisor in kubeopera-system, installed into the CloudSpace
 //
 // observe.go reads, desired.go and values.go say what should be, release.go judges a HelmRelease, kubeconfig.go rebuilds
-// the kubeconfig, status.go sums up. Those, but for observe.go, are pure. teardown.go is the way down.
+// the kubeconfig, workloads.go, diagnose.go and minimum.go judge what runs, why it does not, and whether it has room, status.go
+// sums up. Those, but for observe.go, are pure. startup.go looks at pods of a control plane that does not start, kubeconfigwatch.go
+// follows the kubeconfig, flux.go asks inside, and teardown.go is the way down.
 package cloudspace

@@ -31,12 +31,6 @@ const (
 	FinalizerCloudSpace = "tenancy.kubeopera.io/cloudspace"
 )
 
-// Groups and the name prefix of the people and programs of a tenant, as tokens carry them.
-const (
-	GroupSuperAdmins = "kubeopera:super-admins"
-	GroupCustomers   = "kubeopera:customers"
-)
-
 // MaxTimeline bounds status.timeline: the oldest entries go first.
 const MaxTimeline = 20
 
