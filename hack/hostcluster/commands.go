@@ -28,7 +28,7 @@ its state under .local/ of the clone, and is reached from the machine through on
 	clone := root.PersistentFlags().String("clone", "", "folder of the clone, or one inside it (default: the working directory)")
 	root.AddCommand(
 		buildCommand(clone), upCommand(clone), downCommand(clone), statusCommand(clone), envCommand(clone),
-		kubeconfigCommand(clone), imageCommand(clone), chartCommand(clone), execCommand(clone),
+		kubeconfigCommand(clone), imageCommand(clone), chartCommand(clone), execCommand(clone), restartCommand(clone),
 	)
 	root.AddCommand(namespaceCommands()...)
 	return root
@@ -187,6 +187,19 @@ func execCommand(clone *string) *cobra.Command {
 		Args:    cobra.MinimumNArgs(1),
 		RunE: run(clone, func(_ *cobra.Command, c *cluster.Cluster, args []string) error {
 			return c.Exec(args)
+		}),
+	}
+}
+
+func restartCommand(clone *string) *cobra.Command {
+	return &cobra.Command{
+		Use:     "restart DAEMON",
+		Short:   "Kill a daemon as a crash would, and wait until it runs again",
+		Long:    "Kill a daemon, which the supervisor then starts again, and wait until it runs. \"status\" lists the daemons.",
+		Example: "  hostcluster restart kube-apiserver",
+		Args:    cobra.ExactArgs(1),
+		RunE: run(clone, func(command *cobra.Command, c *cluster.Cluster, args []string) error {
+			return c.Restart(command.Context(), args[0])
 		}),
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/tantilium/cloud-runner/hack/hostcluster/internal/supervisor"
 )
 
 func TestMountsUnderAFolder(t *testing.T) {
@@ -92,5 +94,16 @@ func TestImageFilesMustHaveATarget(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "SOURCE:TARGET") {
 			t.Errorf("%q: error %v, want one that tells the form", pair, err)
 		}
+	}
+}
+
+func TestDaemonToRestartIsFoundByItsName(t *testing.T) {
+	statuses := []supervisor.DaemonStatus{{Name: "etcd", PID: 7}, {Name: "kube-apiserver", PID: 8}}
+	found, err := findDaemon(statuses, "kube-apiserver")
+	if err != nil || found.PID != 8 {
+		t.Errorf("findDaemon = %+v, %v, want process 8", found, err)
+	}
+	if _, err := findDaemon(statuses, "apiserver"); err == nil || !strings.Contains(err.Error(), "etcd, kube-apiserver") {
+		t.Errorf("error %v, want one that names the daemons", err)
 	}
 }
