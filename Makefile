@@ -96,8 +96,9 @@ preflight: ## Check whether the cluster of KUBECONFIG can be a host cluster
 ##@ Development
 
 .PHONY: generate
-generate: ## Write what is generated: deepcopy, CRDs, RBAC, clients, API reference, the CRDs of Flux
+generate: ## Write what is generated: deepcopy, CRDs, RBAC, clients, API reference, the CRDs of Flux, dist/install.yaml
 	hack/generate.sh
+	hack/generate-install.sh
 	hack/generate-flux-crds.sh
 
 .PHONY: lint

@@ -30,14 +30,19 @@ const (
 	fluxNamespace = "flux-system"
 )
 
-// loadFlux reads the chart as Helm does before an installation.
-func loadFlux(t *testing.T) *chart.Chart {
+// loadChart reads a chart as Helm does before an installation.
+func loadChart(t *testing.T, folder string) *chart.Chart {
 	t.Helper()
-	loaded, err := loader.LoadDir(fluxChart)
+	loaded, err := loader.LoadDir(folder)
 	if err != nil {
-		t.Fatalf("loading chart %s: %v", fluxChart, err)
+		t.Fatalf("loading chart %s: %v", folder, err)
 	}
 	return loaded
+}
+
+func loadFlux(t *testing.T) *chart.Chart {
+	t.Helper()
+	return loadChart(t, fluxChart)
 }
 
 // parseValues turns the text of a values file into what Helm merges over the chart's defaults.
@@ -54,9 +59,15 @@ func parseValues(t *testing.T, text string) map[string]any {
 func renderValues(t *testing.T, text string) (*chart.Chart, common.Values, error) {
 	t.Helper()
 	loaded := loadFlux(t)
-	release := common.ReleaseOptions{Name: "flux", Namespace: fluxNamespace, Revision: 1, IsInstall: true}
-	values, err := commonutil.ToRenderValues(loaded, parseValues(t, text), release, common.DefaultCapabilities)
+	values, err := mergeValues(t, loaded, fluxNamespace, text)
 	return loaded, values, err
+}
+
+// mergeValues does that for any chart, as for a first installation in a namespace.
+func mergeValues(t *testing.T, loaded *chart.Chart, namespace, text string) (common.Values, error) {
+	t.Helper()
+	release := common.ReleaseOptions{Name: "test", Namespace: namespace, Revision: 1, IsInstall: true}
+	return commonutil.ToRenderValues(loaded, parseValues(t, text), release, common.DefaultCapabilities)
 }
 
 // renderFlux returns the objects of the chart under the given values. Fields that the Kubernetes API does not know are

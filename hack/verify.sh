@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Checks what no test runs: generated files, tidy modules, the truth of PROJECT and of the layout in docs/architecture.md, lint,
-# and the chart. Says everything that is wrong, not only the first.
+# and the charts. Says everything that is wrong, not only the first.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -52,12 +52,12 @@ layout() {
     { echo 'docs/architecture.md (<) and the tree (>) differ'; return 1; }
 }
 
-chart() { eval "$(.local/bin/hostcluster env)" && helm lint --strict charts/cloudspace-flux; }
+charts() { eval "$(.local/bin/hostcluster env)" && helm lint --strict --namespace kubeopera-system charts/cloudspace-flux charts/cloud-runner; }
 
 check 'generated files' unchanged make -s generate
 check 'tidy modules' unchanged tidy
 check 'PROJECT' project
 check 'layout' layout
-check 'chart' chart
+check 'charts' charts
 check 'lint' hack/lint.sh
 exit $failed
