@@ -30,6 +30,7 @@ test: test-unit test-integration test-e2e ## All tests
 test-unit: ## Tests that need nothing but Go
 	go test ./apis/... ./cmd/... ./controllers/... ./internal/...
 	go -C hack/hostcluster test ./...
+	go -C hack/images test ./...
 
 .PHONY: test-integration
 test-integration: $(HOSTCLUSTER) ## The controllers on a real kube-apiserver and etcd; the charts; the values against vCluster itself
@@ -84,6 +85,16 @@ deploy-local: $(HOSTCLUSTER) ## Build the controller and install the platform on
 	@$(IN_CLUSTER) hack/deploy-local.sh
 
 ##@ Any cluster
+
+# VERSION is the tag of images. A tree with changes has it in its name: only a commit gives the same bytes again.
+VERSION ?= $(shell git describe --tags --always --dirty)
+PLATFORMS ?= linux/amd64,linux/arm64
+
+.PHONY: images
+images: ## Build the images for REGISTRY (host/path) into .local/images, for PLATFORMS; PUSH=true pushes them
+	@[ -n "$(REGISTRY)" ] || { echo "which registry? make images REGISTRY=ghcr.io/tantilium [PUSH=true]" >&2; exit 2; }
+	@go -C hack/images run . --registry $(REGISTRY) --version $(VERSION) --revision $$(git rev-parse HEAD) --created $$(git log -1 --format=%ct) \
+	  --platforms $(PLATFORMS) --folder $(abspath .local/images) --push=$(or $(PUSH),false) $(notdir $(wildcard cmd/*))
 
 .PHONY: deploy
 deploy: preflight ## Install on the cluster of KUBECONFIG, after checking it. IMAGE and PLATFORM_CONFIG replace the defaults

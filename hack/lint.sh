@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 root=$PWD
 lint=$root/.local/bin/golangci-lint
 go -C hack/tools/lint build -o "$lint" github.com/golangci/golangci-lint/v2/cmd/golangci-lint
-for module in . charts hack/hostcluster; do
+for module in . charts hack/hostcluster hack/images; do
   echo "lint $module"
   (cd "$module" && "$lint" run --config "$root/.golangci.yml" --build-tags e2e ./...)
 done

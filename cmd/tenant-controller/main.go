@@ -17,6 +17,9 @@ import (
 	"github.com/tantilium/cloud-runner/internal/preflight"
 )
 
+// version is set where images are built.
+var version = "devel"
+
 func main() {
 	if err := command().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "tenant-controller:", err)
@@ -28,6 +31,7 @@ func command() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "tenant-controller",
 		Short:         "Provisions Tenants and CloudSpaces on a host cluster",
+		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
