@@ -66,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.CloudSpace)
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	s.now, s.retryNow, s.token, s.backoff = now, retry.Due(object.Status.Retry, object.Annotations, now), now.UTC().Format(time.RFC3339Nano), r.backoff()
-	if added, err := r.AddFinalizer(ctx, object, v1alpha1.FinalizerCloudSpace); added || err != nil {
+	if missing, err := r.AddFinalizer(ctx, object, v1alpha1.FinalizerCloudSpace); missing || err != nil {
 		return step.AfterFinalizer(err)
 	}
 	if err := r.observe(ctx, s); err != nil {

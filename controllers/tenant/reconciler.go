@@ -44,7 +44,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.Tenant) (ct
 		return r.takeDown(ctx, s)
 	}
 	s.backoff = retry.Backoff{Base: r.Platform.Backoff.Base.Duration, Max: r.Platform.Backoff.Max.Duration}
-	if added, err := r.AddFinalizer(ctx, object, v1alpha1.FinalizerTenant); added || err != nil {
+	if missing, err := r.AddFinalizer(ctx, object, v1alpha1.FinalizerTenant); missing || err != nil {
 		return step.AfterFinalizer(err)
 	}
 	if err := r.observe(ctx, s); err != nil {

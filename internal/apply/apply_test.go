@@ -401,7 +401,13 @@ func TestFinalizers(t *testing.T) {
 	if _, err := w.applier().AddFinalizer(t.Context(), old, ours); !apierrors.IsConflict(err) {
 		t.Errorf("against an old view: %v, want a conflict: finalizers are written as a whole list", err)
 	}
-	if err := newWorld().applier().RemoveFinalizer(t.Context(), quota(func(q *corev1.ResourceQuota) { q.Finalizers = []string{ours}; q.ResourceVersion = "1" }), ours); err != nil {
+	gone := func(finalizers ...string) *corev1.ResourceQuota {
+		return quota(func(q *corev1.ResourceQuota) { q.Finalizers, q.ResourceVersion = finalizers, "1" })
+	}
+	if missing, err := newWorld().applier().AddFinalizer(t.Context(), gone(), ours); !missing || err != nil {
+		t.Errorf("on an object that is gone: missing %v, %v; want the pass to end without an error: nothing may be made for it", missing, err)
+	}
+	if err := newWorld().applier().RemoveFinalizer(t.Context(), gone(ours), ours); err != nil {
 		t.Errorf("on an object that is gone: %v, want none", err)
 	}
 }

@@ -39,16 +39,16 @@ func (a Applier) Annotate(ctx context.Context, object client.Object, key, value 
 	return nil
 }
 
-// AddFinalizer puts our finalizer on a Tenant or CloudSpace, before anything is made for it, and tells whether that was needed.
+// AddFinalizer puts our finalizer on a Tenant or CloudSpace, before anything is made for it, and tells whether it was missing.
 // Nothing may be made in the same pass: an API server that was deleting the object at that moment does not see the finalizer and
-// removes the object all the same, and what was made for it would be left.
-func (a Applier) AddFinalizer(ctx context.Context, object client.Object, finalizer string) (added bool, err error) {
+// removes the object all the same, or has done so already, and what was made for it would be left.
+func (a Applier) AddFinalizer(ctx context.Context, object client.Object, finalizer string) (missing bool, err error) {
 	before := copyOf(object)
 	if !controllerutil.AddFinalizer(object, finalizer) {
 		return false, nil
 	}
 	if err := a.Client.Patch(ctx, object, lockedMerge(before)); err != nil {
-		return false, client.IgnoreNotFound(err)
+		return true, client.IgnoreNotFound(err)
 	}
 	a.Memory.note(object)
 	return true, nil
