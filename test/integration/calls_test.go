@@ -38,16 +38,23 @@ var requestInfo = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api",
 
 func (r *callRecorder) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(sent *http.Request) (*http.Response, error) {
-		made, err := describe(sent)
-		if err != nil {
+		if _, err := r.note(sent); err != nil {
 			return nil, err
 		}
-		// Noted when it is sent: what it does can be seen before its answer is here.
-		r.mu.Lock()
-		r.made = append(r.made, made)
-		r.mu.Unlock()
 		return next.RoundTrip(sent)
 	})
+}
+
+// note is called when a request is sent: what it does can be seen before its answer is here.
+func (r *callRecorder) note(sent *http.Request) (call, error) {
+	made, err := describe(sent)
+	if err != nil {
+		return call{}, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.made = append(r.made, made)
+	return made, nil
 }
 
 // since gives the calls that were made after a mark.

@@ -6,6 +6,7 @@ package integration
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,6 +70,9 @@ func runAll(m *testing.M) (code int, err error) {
 		return 1, errors.New("KUBEBUILDER_ASSETS is not set: it must name a folder with kube-apiserver and etcd; " +
 			"make test-integration sets it")
 	}
+	if err := manyAtATime(); err != nil {
+		return 1, err
+	}
 	ctrl.SetLogger(logr.Discard())
 	environment := &envtest.Environment{
 		CRDDirectoryPaths:        []string{repository("config", "crd"), repository("charts", "cloudspace-flux", "crds")},
@@ -120,12 +124,16 @@ func start(ctx context.Context, environment *envtest.Environment) (running []cha
 	if err != nil {
 		return nil, err
 	}
+	operatorConfig = operator.Config()
+	operatorConfig.QPS = -1
+	// JSON, so that the recorder can read the names of what is created.
+	operatorConfig.ContentType = "application/json"
 	if err := statuses.start(ctx); err != nil {
 		return nil, err
 	}
 	for _, run := range []func(context.Context) (ctrl.Manager, error){
 		func(context.Context) (ctrl.Manager, error) { return newStandInManager() },
-		func(context.Context) (ctrl.Manager, error) { return newOperator(operator.Config()) },
+		func(context.Context) (ctrl.Manager, error) { return newOperator() },
 	} {
 		mgr, err := run(ctx)
 		if err != nil {
@@ -142,14 +150,14 @@ func start(ctx context.Context, environment *envtest.Environment) (running []cha
 }
 
 // newOperator is the operator as cmd/tenant-controller runs it, with the rights of its ServiceAccount and its requests noted.
-func newOperator(config *rest.Config) (ctrl.Manager, error) {
-	config.QPS = -1
-	// JSON, so that the recorder can read the names of what is created.
-	config.ContentType = "application/json"
+func newOperator() (ctrl.Manager, error) {
+	config := rest.CopyConfig(operatorConfig)
 	config.Wrap(calls.wrap)
+	options := controllers.CacheOptions()
+	options.NewInformer = informers(servesNoFaults, 0)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:     controllers.Scheme(),
-		Cache:      controllers.CacheOptions(),
+		Cache:      options,
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: controllerconfig.Controller{SkipNameValidation: new(true)},
 	})
@@ -189,4 +197,16 @@ func repository(parts ...string) string {
 func eventually(t *testing.T, check func(gomega.Gomega)) {
 	t.Helper()
 	gomega.NewWithT(t).Eventually(check).WithTimeout(60 * time.Second).WithPolling(20 * time.Millisecond).Should(gomega.Succeed())
+}
+
+// manyAtATime lets more tests run side by side than there are processors, unless the command line says how many: most of their time
+// they wait.
+func manyAtATime() error {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if given {
+		return nil
+	}
+	return flag.Set("test.parallel", "8")
 }

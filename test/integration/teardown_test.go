@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
@@ -25,6 +26,16 @@ import (
 func leftovers(t *testing.T, id string) []string {
 	t.Helper()
 	var found []string
+	for _, object := range objectsOf(t, id) {
+		found = append(found, kindOf(object)+" "+object.GetNamespace()+"/"+object.GetName())
+	}
+	return found
+}
+
+// objectsOf are all objects in the cluster that carry a tenant's id in their name or namespace.
+func objectsOf(t *testing.T, id string) []client.Object {
+	t.Helper()
+	var found []client.Object
 	for _, list := range []client.ObjectList{
 		&v1alpha1.TenantList{}, &v1alpha1.CloudSpaceList{}, &corev1.NamespaceList{}, &corev1.SecretList{}, &corev1.ResourceQuotaList{},
 		&corev1.LimitRangeList{}, &rbacv1.RoleBindingList{}, &helmv2.HelmReleaseList{}, &appsv1.DeploymentList{}, &appsv1.StatefulSetList{},
@@ -32,14 +43,13 @@ func leftovers(t *testing.T, id string) []string {
 		if err := api.List(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}
-		items, err := meta.ExtractList(list)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, item := range items {
+		if err := meta.EachListItem(list, func(item runtime.Object) error {
 			if object := item.(client.Object); strings.Contains(object.GetName(), id) || strings.Contains(object.GetNamespace(), id) {
-				found = append(found, strings.TrimPrefix(strings.TrimSuffix(kindOf(list), "List"), "*")+" "+object.GetNamespace()+"/"+object.GetName())
+				found = append(found, object)
 			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return found
