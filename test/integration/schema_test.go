@@ -46,6 +46,7 @@ func TestSchema(t *testing.T) {
 	const (
 		tenantName = "a tenant id must start with a letter, consist of lower case letters, digits and single dashes, and not end with a dash"
 		spaceName  = "the name of a CloudSpace must start with a letter, consist of lower case letters, digits and single dashes, and not end with a dash"
+		hostname   = "endpoint.hostname must be a DNS name: lower case letters, digits, dashes and dots, without a wildcard"
 		quotaOnly  = "hard knows cloudspaces, cpu, memory, storage and pods"
 	)
 	tests := []struct {
@@ -112,6 +113,29 @@ func TestSchema(t *testing.T) {
 		{"the most etcd", "CloudSpace", "schema", "resources: {storage: 64Gi}, controlPlane: {etcd: {storage: 64Gi}}", ""},
 		{"more etcd than storage", "CloudSpace", "schema", "resources: {storage: 2Gi}, controlPlane: {etcd: {storage: 2049Mi}}", "controlPlane.etcd.storage is part of resources.storage and cannot be larger"},
 		{"a StorageClass that cannot be", "CloudSpace", "schema", `controlPlane: {etcd: {storageClassName: "BAD NAME"}}`, "storageClassName must be the name of a StorageClass"},
+		{"high availability", "CloudSpace", "schema", "controlPlane: {highAvailability: true}", ""},
+		{"just room for three members of etcd", "CloudSpace", "schema", "resources: {storage: 6Gi, pods: 11}, controlPlane: {highAvailability: true, etcd: {storage: 2Gi}}", ""},
+		{"no room for three members of etcd", "CloudSpace", "schema", "resources: {storage: 6143Mi}, controlPlane: {highAvailability: true, etcd: {storage: 2Gi}}", "with controlPlane.highAvailability etcd has three volumes: three times controlPlane.etcd.storage must be within resources.storage"},
+		{"too few pods for high availability", "CloudSpace", "schema", "resources: {pods: 10}, controlPlane: {highAvailability: true}", "with controlPlane.highAvailability resources.pods must be at least 11"},
+		{"an endpoint in the cluster", "CloudSpace", "schema", `endpoint: {type: InCluster, hostname: ""}`, ""},
+		{"a load balancer", "CloudSpace", "schema", "endpoint: {type: LoadBalancer}", ""},
+		{"a hostname", "CloudSpace", "schema", "endpoint: {type: Hostname, hostname: a.spaces.example.com}", ""},
+		{"a hostname of 253 characters", "CloudSpace", "schema", "endpoint: {type: Hostname, hostname: " + strings.Repeat("a.", 126) + "a}", ""},
+		{"a hostname of 255 characters", "CloudSpace", "schema", "endpoint: {type: Hostname, hostname: " + strings.Repeat("a.", 127) + "a}", "spec.endpoint.hostname: Too long: may not be more than 253"},
+		{"a hostname with a label of 63 characters", "CloudSpace", "schema", "endpoint: {type: Hostname, hostname: " + strings.Repeat("a", 63) + ".example.com}", ""},
+		{"a hostname with a label of 64 characters", "CloudSpace", "schema", "endpoint: {type: Hostname, hostname: " + strings.Repeat("a", 64) + ".example.com}", hostname},
+		{"a hostname in upper case", "CloudSpace", "schema", "endpoint: {type: Hostname, hostname: A.example.com}", hostname},
+		{"a hostname with a wildcard", "CloudSpace", "schema", `endpoint: {type: Hostname, hostname: "*.example.com"}`, hostname},
+		{"a hostname with a dot at its end", "CloudSpace", "schema", "endpoint: {type: Hostname, hostname: a.example.com.}", hostname},
+		{"a hostname with a port", "CloudSpace", "schema", `endpoint: {type: Hostname, hostname: "a.example.com:443"}`, hostname},
+		{"a hostname that is an address", "CloudSpace", "schema", `endpoint: {type: Hostname, hostname: "192.0.2.1"}`, hostname},
+		{"a hostname of another script", "CloudSpace", "schema", `endpoint: {type: Hostname, hostname: "\u0430.example.com"}`, hostname},
+		{"the type Hostname without one", "CloudSpace", "schema", "endpoint: {type: Hostname}", "endpoint.type Hostname needs endpoint.hostname"},
+		{"an empty hostname", "CloudSpace", "schema", `endpoint: {type: Hostname, hostname: ""}`, "endpoint.type Hostname needs endpoint.hostname"},
+		{"a hostname in the cluster", "CloudSpace", "schema", "endpoint: {hostname: a.example.com}", "endpoint.hostname is only for endpoint.type Hostname"},
+		{"a hostname for a load balancer", "CloudSpace", "schema", "endpoint: {type: LoadBalancer, hostname: a.example.com}", "endpoint.hostname is only for endpoint.type Hostname"},
+		{"another endpoint", "CloudSpace", "schema", "endpoint: {type: NodePort}", `spec.endpoint.type: Unsupported value: "NodePort": supported values: "InCluster", "LoadBalancer", "Hostname"`},
+		{"a template with a hostname that cannot be", "Tenant", "schema", "defaultCloudSpace: {template: {spec: {endpoint: {type: Hostname}}}}", "endpoint.type Hostname needs endpoint.hostname"},
 		{"too little etcd", "CloudSpace", "schema", "controlPlane: {etcd: {storage: 65535Ki}}", "etcd storage must be between 64Mi and 64Gi"},
 		{"too much etcd", "CloudSpace", "schema", "controlPlane: {etcd: {storage: 65Gi}}", "etcd storage must be between 64Mi and 64Gi"},
 		{"a StorageClass of 254 characters", "CloudSpace", "schema", "controlPlane: {etcd: {storageClassName: " + strings.Repeat("a", 254) + "}}", "spec.controlPlane.etcd.storageClassName: Too long: may not be more than 253"},
@@ -157,7 +181,8 @@ func TestDefaults(t *testing.T) {
 	t.Parallel()
 	space := map[string]any{
 		"resources":    map[string]any{"cpu": "2", "memory": "4Gi", "storage": "10Gi", "pods": int64(50)},
-		"controlPlane": map[string]any{"size": "Small", "etcd": map[string]any{"storage": "2Gi"}},
+		"controlPlane": map[string]any{"size": "Small", "highAvailability": false, "etcd": map[string]any{"storage": "2Gi"}},
+		"endpoint":     map[string]any{"type": "InCluster"},
 	}
 	tests := []struct {
 		what, kind, spec string
@@ -168,7 +193,8 @@ func TestDefaults(t *testing.T) {
 		{what: "a CloudSpace without a spec", kind: "CloudSpace", leaveOut: true, want: space},
 		{what: "a CloudSpace with a part of each", kind: "CloudSpace", spec: `resources: {cpu: "3"}, controlPlane: {etcd: {storageClassName: fast}}`, want: map[string]any{
 			"resources":    map[string]any{"cpu": "3", "memory": "4Gi", "storage": "10Gi", "pods": int64(50)},
-			"controlPlane": map[string]any{"size": "Small", "etcd": map[string]any{"storage": "2Gi", "storageClassName": "fast"}},
+			"controlPlane": map[string]any{"size": "Small", "highAvailability": false, "etcd": map[string]any{"storage": "2Gi", "storageClassName": "fast"}},
+			"endpoint":     map[string]any{"type": "InCluster"},
 		}},
 		{what: "an empty Tenant", kind: "Tenant", want: map[string]any{"defaultCloudSpace": map[string]any{"template": map[string]any{"spec": space}}}},
 		{what: "a Tenant without a spec", kind: "Tenant", leaveOut: true, want: map[string]any{"defaultCloudSpace": map[string]any{"template": map[string]any{"spec": space}}}},
@@ -198,21 +224,38 @@ func TestDefaults(t *testing.T) {
 func TestWhatCannotBeChangedAfterCreation(t *testing.T) {
 	t.Parallel()
 	object := create(t, &v1alpha1.CloudSpace{ObjectMeta: named("default", "immutable")})
-	tests := []struct {
-		what    string
-		change  string
-		refused string
-	}{
+	tests := []change{
 		{"the size of etcd's volume", `{"spec":{"controlPlane":{"etcd":{"storage":"4Gi"}}}}`, "controlPlane.etcd cannot be changed after creation"},
 		{"the StorageClass of etcd", `{"spec":{"controlPlane":{"etcd":{"storageClassName":"fast"}}}}`, "controlPlane.etcd cannot be changed after creation"},
+		{"high availability", `{"spec":{"controlPlane":{"highAvailability":true}}}`, "controlPlane.highAvailability cannot be changed after creation"},
+		{"the endpoint", `{"spec":{"endpoint":{"type":"LoadBalancer"}}}`, "endpoint cannot be changed after creation"},
+		{"the whole endpoint taken away", `{"spec":{"endpoint":null}}`, ""},
 		{"the whole control plane taken away", `{"spec":{"controlPlane":null}}`, ""},
 		{"the size of the control plane", `{"spec":{"controlPlane":{"size":"Large"}}}`, ""},
 		{"resources", `{"spec":{"resources":{"cpu":"8"}}}`, ""},
 		{"the version", `{"spec":{"kubernetesVersion":"v1.36.1"}}`, ""},
 	}
-	for _, tt := range tests {
+	refusesChanges(t, object, tests)
+
+	reached := create(t, &v1alpha1.CloudSpace{ObjectMeta: named("default", "immutable-reached"), Spec: v1alpha1.CloudSpaceSpec{
+		ControlPlane: v1alpha1.ControlPlane{HighAvailability: true},
+		Endpoint:     v1alpha1.Endpoint{Type: v1alpha1.EndpointHostname, Hostname: "immutable.example.com"},
+	}})
+	refusesChanges(t, reached, []change{
+		{"its hostname", `{"spec":{"endpoint":{"hostname":"other.example.com"}}}`, "endpoint cannot be changed after creation"},
+		{"its endpoint taken away", `{"spec":{"endpoint":null}}`, "endpoint cannot be changed after creation"},
+		{"its control plane taken away", `{"spec":{"controlPlane":null}}`, "controlPlane.highAvailability cannot be changed after creation"},
+	})
+}
+
+// change is one that a person makes; refused is what the API server says, nothing means that it accepts.
+type change struct{ what, change, refused string }
+
+func refusesChanges(t *testing.T, object client.Object, changes []change) {
+	t.Helper()
+	for _, tt := range changes {
 		t.Run(tt.what, func(t *testing.T) {
-			err := api.Patch(t.Context(), object.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(tt.change)), client.DryRunAll)
+			err := api.Patch(t.Context(), object.DeepCopyObject().(client.Object), client.RawPatch("application/merge-patch+json", []byte(tt.change)), client.DryRunAll)
 			switch {
 			case tt.refused == "" && err != nil:
 				t.Errorf("refused: %v", err)

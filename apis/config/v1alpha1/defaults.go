@@ -22,6 +22,23 @@ func SetDefaults(c *PlatformConfig) {
 	defaultDuration(&c.Backoff.Max, 5*time.Minute)
 	defaultDuration(&c.Helm.Interval, time.Hour)
 	defaultDuration(&c.Helm.Timeout, 10*time.Minute)
+	if c.Endpoint.Hostname != nil {
+		defaultRoute(c.Endpoint.Hostname)
+	}
+}
+
+// defaultRoute passes TLS through ingress-nginx unless something else is said.
+func defaultRoute(h *HostnameEndpoint) {
+	if h.TLSRoute == nil && h.Ingress == nil {
+		h.Ingress = &IngressEndpoint{}
+	}
+	if h.Ingress != nil && h.Ingress.Annotations == nil {
+		h.Ingress.Annotations = map[string]string{
+			"nginx.ingress.kubernetes.io/ssl-passthrough":  "true",
+			"nginx.ingress.kubernetes.io/backend-protocol": "HTTPS",
+			"nginx.ingress.kubernetes.io/ssl-redirect":     "true",
+		}
+	}
 }
 
 func defaultTo(value *int64, fallback int64) {

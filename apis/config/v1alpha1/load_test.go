@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,8 @@ func TestTheCommentedDefaultNamesEveryField(t *testing.T) {
 		"vcluster", "flux", "advisor", "repository", "name", "version", "values", "registry", "serviceCIDR", "etcd", "coreDNS", "Small",
 		"Medium", "Large", "controlPlane", "limitFactors", "cpu", "memory", "deadlines", "namespace", "kubeconfig", "innerRelease",
 		"backoff", "base", "max", "helm", "interval", "timeout", "serviceAccountName",
+		"endpoint", "loadBalancer", "class", "annotations", "hostname", "domains", "reserved", "ingress", "className", "tlsRoute",
+		"parentRefs", "sectionName",
 	} {
 		if !strings.Contains(string(text), field+":") {
 			t.Errorf("it does not show the field %s", field)
@@ -85,8 +88,34 @@ func TestWhatIsLeftOutHasADefault(t *testing.T) {
 	if config.LimitFactors.CPU != 3 || config.LimitFactors.Memory != 2 {
 		t.Errorf("limit factors are %+v, want 3 and 2", config.LimitFactors)
 	}
+	if config.Endpoint != (Endpoint{}) {
+		t.Errorf("endpoints are %+v, want none offered", config.Endpoint)
+	}
 	if config.Charts.Advisor != nil {
 		t.Errorf("the advisor is %+v, want none", config.Charts.Advisor)
+	}
+}
+
+// Where nothing is said, ingress-nginx passes TLS through.
+func TestTheWayToAHostnameHasADefault(t *testing.T) {
+	nginx := map[string]string{
+		"nginx.ingress.kubernetes.io/ssl-passthrough": "true", "nginx.ingress.kubernetes.io/backend-protocol": "HTTPS",
+		"nginx.ingress.kubernetes.io/ssl-redirect": "true",
+	}
+	for text, want := range map[string]*IngressEndpoint{
+		"{domains: [a.example.com]}":                                                    {Annotations: nginx},
+		"{domains: [a.example.com], ingress: {className: a}}":                           {ClassName: "a", Annotations: nginx},
+		"{domains: [a.example.com], ingress: {annotations: {a: b}}}":                    {Annotations: map[string]string{"a": "b"}},
+		"{domains: [a.example.com], ingress: {annotations: {}}}":                        {Annotations: map[string]string{}},
+		"{domains: [a.example.com], tlsRoute: {parentRefs: [{namespace: a, name: b}]}}": nil,
+	} {
+		config, err := Parse([]byte(minimal + "endpoint: {hostname: " + text + "}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := config.Endpoint.Hostname.Ingress; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s has the Ingress %+v, want %+v", text, got, want)
+		}
 	}
 }
 

@@ -42,6 +42,10 @@ type PlatformConfig struct {
 	// when a CloudSpace asks for it. Small must be there: it is the default.
 	Sizes map[string]Size `json:"sizes"`
 
+	// endpoint says how CloudSpaces can be reached from outside the host cluster. What is left out is not offered, and refused
+	// when a CloudSpace asks for it.
+	Endpoint Endpoint `json:"endpoint,omitzero"`
+
 	// limitFactors cap the sum of limits of a CloudSpace at its requests times a factor.
 	LimitFactors LimitFactors `json:"limitFactors,omitzero"`
 

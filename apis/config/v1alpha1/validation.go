@@ -34,6 +34,7 @@ func Validate(c *PlatformConfig) field.ErrorList {
 	}
 	errs = append(errs, validateKubernetes(c.Kubernetes, field.NewPath("kubernetes"))...)
 	errs = append(errs, validateSizes(c.Sizes, field.NewPath("sizes"))...)
+	errs = append(errs, validateEndpoint(c.Endpoint, field.NewPath("endpoint"))...)
 	errs = append(errs, validateFactor(c.LimitFactors.CPU, field.NewPath("limitFactors", "cpu"))...)
 	errs = append(errs, validateFactor(c.LimitFactors.Memory, field.NewPath("limitFactors", "memory"))...)
 	errs = append(errs, validateDurations(c)...)

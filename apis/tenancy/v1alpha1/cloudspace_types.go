@@ -45,9 +45,25 @@ const (
 	ControlPlaneLarge  ControlPlaneSize = "Large"
 )
 
+// EndpointType says from where a CloudSpace's API server can be reached.
+// +kubebuilder:validation:Enum=InCluster;LoadBalancer;Hostname
+type EndpointType string
+
+// The endpoint types. Which of the last two are there to ask for is set by the operator of the platform.
+const (
+	// EndpointInCluster means the CloudSpace's Service within the host cluster alone.
+	EndpointInCluster EndpointType = "InCluster"
+	// EndpointLoadBalancer means an address of its own, given by the host cluster's cloud.
+	EndpointLoadBalancer EndpointType = "LoadBalancer"
+	// EndpointHostname means a DNS name, whose TLS connections the host cluster's ingress or gateway passes through.
+	EndpointHostname EndpointType = "Hostname"
+)
+
 // CloudSpaceSpec is what a tenant asks for. Every field has a default: an empty spec is a small, useful CloudSpace.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || !has(self.controlPlane.etcd) || !has(self.controlPlane.etcd.storage) || !has(self.resources) || !has(self.resources.storage) || quantity(string(self.controlPlane.etcd.storage)).compareTo(quantity(string(self.resources.storage))) <= 0",message="controlPlane.etcd.storage is part of resources.storage and cannot be larger"
+// +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || !has(self.controlPlane.highAvailability) || !self.controlPlane.highAvailability || !has(self.controlPlane.etcd) || !has(self.controlPlane.etcd.storage) || !has(self.resources) || !has(self.resources.storage) || quantity(string(self.controlPlane.etcd.storage)).add(quantity(string(self.controlPlane.etcd.storage))).add(quantity(string(self.controlPlane.etcd.storage))).compareTo(quantity(string(self.resources.storage))) <= 0",message="with controlPlane.highAvailability etcd has three volumes: three times controlPlane.etcd.storage must be within resources.storage"
+// +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || !has(self.controlPlane.highAvailability) || !self.controlPlane.highAvailability || !has(self.resources) || !has(self.resources.pods) || self.resources.pods >= 11",message="with controlPlane.highAvailability resources.pods must be at least 11"
 type CloudSpaceSpec struct {
 	// displayName is shown to people in place of the name.
 	// +optional
@@ -70,6 +86,12 @@ type CloudSpaceSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	ControlPlane ControlPlane `json:"controlPlane,omitzero"`
+
+	// endpoint says from where the CloudSpace's API server can be reached. It cannot be changed after creation.
+	// +optional
+	// +kubebuilder:default={}
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="endpoint cannot be changed after creation"
+	Endpoint Endpoint `json:"endpoint,omitzero"`
 
 	// deletionProtection refuses the deletion of the CloudSpace until it is false again.
 	// +optional
@@ -111,6 +133,13 @@ type ControlPlane struct {
 	// +kubebuilder:default=Small
 	Size ControlPlaneSize `json:"size,omitempty"`
 
+	// highAvailability runs two control planes and three members of etcd, over several nodes where there are some: one of each
+	// can be lost without an outage. It cannot be changed after creation.
+	// +optional
+	// +kubebuilder:default=false
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="controlPlane.highAvailability cannot be changed after creation"
+	HighAvailability bool `json:"highAvailability,omitempty"`
+
 	// etcd is the CloudSpace's own data store. It cannot be changed after creation.
 	// +optional
 	// +kubebuilder:default={}
@@ -120,7 +149,7 @@ type ControlPlane struct {
 
 // Etcd is the volume of the CloudSpace's own data store.
 type Etcd struct {
-	// storage is the size of the etcd volume, in bytes: at least 64Mi, at most 64Gi.
+	// storage is the size of each etcd member's volume, in bytes: at least 64Mi, at most 64Gi.
 	// +optional
 	// +kubebuilder:default="2Gi"
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('64Mi')) >= 0 && quantity(string(self)).compareTo(quantity('64Gi')) <= 0",message="etcd storage must be between 64Mi and 64Gi"
@@ -131,6 +160,25 @@ type Etcd struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == \"\" || !format.dns1123Subdomain().validate(self).hasValue()",message="storageClassName must be the name of a StorageClass: lower case letters, digits, dashes and dots"
 	StorageClassName string `json:"storageClassName,omitempty"`
+}
+
+// Endpoint says from where a CloudSpace's API server can be reached. Within the host cluster it always can.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Hostname' || (has(self.hostname) && self.hostname.size() > 0)",message="endpoint.type Hostname needs endpoint.hostname"
+// +kubebuilder:validation:XValidation:rule="(has(self.type) && self.type == 'Hostname') || !has(self.hostname) || self.hostname.size() == 0",message="endpoint.hostname is only for endpoint.type Hostname"
+type Endpoint struct {
+	// type is InCluster (the CloudSpace's Service within the host cluster), LoadBalancer (an address of its own) or Hostname (a
+	// DNS name). The platform may not offer the last two.
+	// +optional
+	// +kubebuilder:default=InCluster
+	Type EndpointType `json:"type,omitempty"`
+
+	// hostname is the DNS name with type Hostname, in lower case: one label below a domain that the platform offers. The first
+	// CloudSpace that asks for a name has it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == \"\" || (!format.dns1123Subdomain().validate(self).hasValue() && self.split('.').all(label, label.size() <= 63) && !isIP(self))",message="endpoint.hostname must be a DNS name: lower case letters, digits, dashes and dots, without a wildcard"
+	Hostname string `json:"hostname,omitempty"`
 }
 
 // CloudSpaceStatus is what the platform observed. Nothing decides by it who may do what.

@@ -54,6 +54,10 @@ const (
 	ReasonUnsupportedVersion = "UnsupportedVersion"
 	// ReasonUnsupportedSize means that the platform does not offer the control-plane size.
 	ReasonUnsupportedSize = "UnsupportedSize"
+	// ReasonEndpointNotOffered means that the platform does not offer the endpoint type, or not the hostname.
+	ReasonEndpointNotOffered = "EndpointNotOffered"
+	// ReasonHostnameTaken means that another CloudSpace asked for the hostname before.
+	ReasonHostnameTaken = "HostnameTaken"
 	// ReasonResourcesTooSmall means that spec.resources have no room for the control plane and what belongs to it.
 	ReasonResourcesTooSmall = "ResourcesTooSmall"
 	// ReasonTerminating means that an earlier object of the same name is still being deleted.
@@ -80,6 +84,8 @@ const (
 	ReasonCrashLooping = "CrashLooping"
 	// ReasonOutOfMemory means that a container of the control plane is killed because it needs more memory than its limit.
 	ReasonOutOfMemory = "OutOfMemory"
+	// ReasonWaitingForAddress means that the cloud has not given the LoadBalancer of the CloudSpace an address yet.
+	ReasonWaitingForAddress = "WaitingForAddress"
 	// ReasonWaitingForKubeconfig means that the control plane has not written its kubeconfig yet.
 	ReasonWaitingForKubeconfig = "WaitingForKubeconfig"
 	// ReasonKubeconfigInvalid means that the control plane's kubeconfig is not what it must be; it is not used.
@@ -100,7 +106,8 @@ const (
 // its deadline does not run meanwhile.
 func IsTerminalReason(reason string) bool {
 	switch reason {
-	case ReasonNotOurs, ReasonUnsupportedVersion, ReasonUnsupportedSize, ReasonResourcesTooSmall, ReasonKubeconfigInvalid, ReasonInvalidTemplate:
+	case ReasonNotOurs, ReasonUnsupportedVersion, ReasonUnsupportedSize, ReasonEndpointNotOffered, ReasonHostnameTaken,
+		ReasonResourcesTooSmall, ReasonKubeconfigInvalid, ReasonInvalidTemplate:
 		return true
 	default:
 		return false

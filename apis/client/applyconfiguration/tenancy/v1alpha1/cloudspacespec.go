@@ -19,6 +19,8 @@ type CloudSpaceSpecApplyConfiguration struct {
 	KubernetesVersion *string `json:"kubernetesVersion,omitempty"`
 	// controlPlane shapes the CloudSpace's own API server, controllers, scheduler and etcd.
 	ControlPlane *ControlPlaneApplyConfiguration `json:"controlPlane,omitempty"`
+	// endpoint says from where the CloudSpace's API server can be reached. It cannot be changed after creation.
+	Endpoint *EndpointApplyConfiguration `json:"endpoint,omitempty"`
 	// deletionProtection refuses the deletion of the CloudSpace until it is false again.
 	DeletionProtection *bool `json:"deletionProtection,omitempty"`
 }
@@ -58,6 +60,14 @@ func (b *CloudSpaceSpecApplyConfiguration) WithKubernetesVersion(value string) *
 // If called multiple times, the ControlPlane field is set to the value of the last call.
 func (b *CloudSpaceSpecApplyConfiguration) WithControlPlane(value *ControlPlaneApplyConfiguration) *CloudSpaceSpecApplyConfiguration {
 	b.ControlPlane = value
+	return b
+}
+
+// WithEndpoint sets the Endpoint field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Endpoint field is set to the value of the last call.
+func (b *CloudSpaceSpecApplyConfiguration) WithEndpoint(value *EndpointApplyConfiguration) *CloudSpaceSpecApplyConfiguration {
+	b.Endpoint = value
 	return b
 }
 

@@ -16,6 +16,9 @@ import (
 type ControlPlaneApplyConfiguration struct {
 	// size chooses CPU and memory of the control plane: Small, Medium or Large.
 	Size *tenancyv1alpha1.ControlPlaneSize `json:"size,omitempty"`
+	// highAvailability runs two control planes and three members of etcd, over several nodes where there are some: one of each
+	// can be lost without an outage. It cannot be changed after creation.
+	HighAvailability *bool `json:"highAvailability,omitempty"`
 	// etcd is the CloudSpace's own data store. It cannot be changed after creation.
 	Etcd *EtcdApplyConfiguration `json:"etcd,omitempty"`
 }
@@ -31,6 +34,14 @@ func ControlPlane() *ControlPlaneApplyConfiguration {
 // If called multiple times, the Size field is set to the value of the last call.
 func (b *ControlPlaneApplyConfiguration) WithSize(value tenancyv1alpha1.ControlPlaneSize) *ControlPlaneApplyConfiguration {
 	b.Size = &value
+	return b
+}
+
+// WithHighAvailability sets the HighAvailability field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HighAvailability field is set to the value of the last call.
+func (b *ControlPlaneApplyConfiguration) WithHighAvailability(value bool) *ControlPlaneApplyConfiguration {
+	b.HighAvailability = &value
 	return b
 }
 

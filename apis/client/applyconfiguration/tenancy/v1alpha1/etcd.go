@@ -14,7 +14,7 @@ import (
 //
 // Etcd is the volume of the CloudSpace's own data store.
 type EtcdApplyConfiguration struct {
-	// storage is the size of the etcd volume, in bytes: at least 64Mi, at most 64Gi.
+	// storage is the size of each etcd member's volume, in bytes: at least 64Mi, at most 64Gi.
 	Storage *resource.Quantity `json:"storage,omitempty"`
 	// storageClassName of the etcd volume; empty means the host cluster's default StorageClass.
 	StorageClassName *string `json:"storageClassName,omitempty"`
