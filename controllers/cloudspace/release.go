@@ -6,6 +6,7 @@ package cloudspace
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/fluxcd/pkg/apis/meta"
@@ -47,10 +48,10 @@ func judge(release *helmv2.HelmRelease, chart *sourcev1.HelmChart, wantVersion s
 		return verdict{state: releaseSuspended}
 	case askedAgain(release):
 		return verdict{state: releaseInstalling}
-	case chartBroken(chart):
-		return verdict{state: releaseChartFailed, detail: apimeta.FindStatusCondition(chart.Status.Conditions, meta.ReadyCondition).Message}
-	case isTrue(ready) && installed(release, wantVersion):
+	case installed(release, wantVersion) && holds(release, ready):
 		return verdict{state: releaseReady}
+	case chartBroken(chart):
+		return verdict{state: releaseChartFailed, detail: whyBroken(chart).Message}
 	case failedAction(ready):
 		return verdict{state: releaseFailing, detail: ready.Message}
 	case isTrue(current(release, meta.StalledCondition)):
@@ -91,14 +92,23 @@ func tryAgain(release *helmv2.HelmRelease, token string) {
 	metav1.SetMetaDataAnnotation(&release.ObjectMeta, helmv2.ResetRequestAnnotation, token)
 }
 
-// installed tells whether Flux is done with this generation and what runs is the wanted version. Reconciling does not count:
-// Flux sets it each time it looks at a release again, with nothing to do.
+// installed tells whether Flux was done with this generation and what runs is the wanted version: the newest release in the
+// history is deployed.
 func installed(release *helmv2.HelmRelease, wantVersion string) bool {
 	if release.Status.ObservedGeneration != release.Generation {
 		return false
 	}
 	latest := release.Status.History.Latest()
 	return latest != nil && latest.Status == "deployed" && withoutBuild(latest.ChartVersion) == withoutBuild(wantVersion)
+}
+
+// holds tells whether what was installed still stands. Flux looks at it now and then with nothing to do; it says Reconciling then,
+// and Ready Unknown or False while it has no chart to compare with.
+func holds(release *helmv2.HelmRelease, ready *metav1.Condition) bool {
+	if ready == nil || isTrue(current(release, meta.StalledCondition)) {
+		return false
+	}
+	return !failedAction(ready) || ready.Reason == helmv2.ArtifactFailedReason
 }
 
 // failedAction tells whether the last Helm action of this generation failed. Flux also says Ready False while it waits for
@@ -117,12 +127,35 @@ func failedAction(ready *metav1.Condition) bool {
 }
 
 // chartBroken tells whether Flux says of this generation of the chart that it cannot be fetched.
-func chartBroken(chart *sourcev1.HelmChart) bool {
-	if chart == nil {
-		return false
+func chartBroken(chart *sourcev1.HelmChart) bool { return whyBroken(chart) != nil }
+
+// whyBroken is what Flux says of a chart that it has not got, or nil. Ready alone does not tell: it is Unknown each time that
+// Flux tries again, while the condition that names the failure stays until a try succeeds.
+func whyBroken(chart *sourcev1.HelmChart) *metav1.Condition {
+	if chart == nil || chart.Status.Artifact != nil {
+		return nil
 	}
-	ready := apimeta.FindStatusCondition(chart.Status.Conditions, meta.ReadyCondition)
-	return ready != nil && ready.Status == metav1.ConditionFalse && ready.ObservedGeneration == chart.Generation && chart.Status.Artifact == nil
+	for _, bad := range []metav1.Condition{
+		{Type: sourcev1.FetchFailedCondition, Status: metav1.ConditionTrue},
+		{Type: sourcev1.BuildFailedCondition, Status: metav1.ConditionTrue},
+		{Type: meta.ReadyCondition, Status: metav1.ConditionFalse},
+	} {
+		c := apimeta.FindStatusCondition(chart.Status.Conditions, bad.Type)
+		if c != nil && c.Status == bad.Status && c.ObservedGeneration == chart.Generation {
+			return c
+		}
+	}
+	return nil
+}
+
+// chartPause is how often a chart is asked for at most: all CloudSpaces share it, and many may wait for it.
+const chartPause = time.Second
+
+// chartAsked tells whether Flux was asked for a chart just now.
+func chartAsked(chart *sourcev1.HelmChart, now time.Time) bool {
+	request, _ := meta.ReconcileAnnotationValue(chart.Annotations)
+	asked, err := time.Parse(time.RFC3339Nano, request)
+	return err == nil && now.Sub(asked).Abs() < chartPause
 }
 
 // current gives a condition only when it speaks of the generation as it is now.

@@ -6,6 +6,7 @@ package cloudspace
 import (
 	"maps"
 	"testing"
+	"time"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/fluxcd/pkg/apis/meta"
@@ -68,6 +69,15 @@ func chart(alter ...func(*sourcev1.HelmChart)) *sourcev1.HelmChart {
 func notFetched(c *sourcev1.HelmChart) {
 	c.Status.Artifact = nil
 	c.Status.Conditions[0] = metav1.Condition{Type: "Ready", Status: "False", Reason: "ChartPullError", Message: "no such host", ObservedGeneration: 1}
+}
+
+// triedAgain is how a chart that could not be fetched looks while Flux tries once more.
+func triedAgain(c *sourcev1.HelmChart) {
+	c.Status.Artifact = nil
+	c.Status.Conditions = []metav1.Condition{
+		{Type: "Ready", Status: "Unknown", Reason: "Progressing", Message: "building artifact", ObservedGeneration: 1},
+		{Type: "FetchFailed", Status: "True", Reason: "ChartPullError", Message: "no such host", ObservedGeneration: 1},
+	}
 }
 
 func TestJudge(t *testing.T) {
@@ -159,6 +169,30 @@ func TestJudge(t *testing.T) {
 			release: release(), chart: chart(notFetched, func(c *sourcev1.HelmChart) { c.Status.Artifact = &meta.Artifact{} }), want: verdict{state: releaseReady},
 		},
 		"the chart is there": {release: release(), chart: chart(), want: verdict{state: releaseReady}},
+		"the chart is lost, and what it brought runs": {
+			reason:  "what runs does not need it",
+			release: release(), chart: chart(notFetched), want: verdict{state: releaseReady},
+		},
+		"the chart is lost, and Flux wants to compare": {
+			release: release(with(says("Ready", "False", "SourceNotReady", "x"), progressing)), chart: chart(notFetched), want: verdict{state: releaseReady},
+		},
+		"the chart's file is lost, and Flux wants to compare": {
+			release: release(with(says("Ready", "False", "ArtifactFailed", "x"), progressing)), chart: chart(), want: verdict{state: releaseReady},
+		},
+		"Flux compares again after the chart was lost": {
+			release: release(with(says("Ready", "Unknown", "Progressing", "reconciliation in progress"), progressing)), chart: chart(), want: verdict{state: releaseReady},
+		},
+		"the chart is lost before a changed spec was installed": {
+			release: release(with(says("Ready", "False", "SourceNotReady", "x"), progressing), behind), chart: chart(notFetched),
+			want: verdict{state: releaseChartFailed, detail: "no such host"},
+		},
+		"what was installed is broken by a later action": {
+			release: release(with(says("Ready", "False", "UpgradeFailed", "x"))), want: verdict{state: releaseFailing, detail: "x"},
+		},
+		"the chart is tried again": {
+			reason:  "Flux says Unknown during each try",
+			release: release(with(progressing), behind), chart: chart(triedAgain), want: verdict{state: releaseChartFailed, detail: "no such host"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -269,11 +303,34 @@ func TestChartTurnedLetsThroughWhatChangesTheJudgement(t *testing.T) {
 		"nothing that matters":    {fetched, fetched, false},
 		"it cannot be fetched":    {fetched, broken, true},
 		"it can be fetched again": {broken, fetched, true},
+		"it is tried again":       {broken, chart(triedAgain), false},
 		"its spec was altered":    {fetched, changed, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			if got := (chartTurned{}).Update(updateOf(tt.before, tt.after)); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAChartThatManyWaitForIsAskedForOnceASecond(t *testing.T) {
+	const key = "reconcile.fluxcd.io/requestedAt"
+	tests := map[string]struct {
+		request string
+		want    bool
+	}{
+		"never":                        {},
+		"by another CloudSpace, now":   {noon.Add(-100 * time.Millisecond).Format(time.RFC3339Nano), true},
+		"a second ago":                 {noon.Add(-time.Second).Format(time.RFC3339Nano), false},
+		"by a person":                  {"now", false},
+		"by a clock that is far ahead": {noon.Add(time.Hour).Format(time.RFC3339Nano), false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := chart(notFetched, func(c *sourcev1.HelmChart) { c.Annotations = map[string]string{key: tt.request} })
+			if got := chartAsked(c, noon); got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})

@@ -180,7 +180,7 @@ func (r *Reconciler) ensureChart(ctx context.Context, s *scope, role string) (er
 		return err
 	}
 	desired := desiredChart(role, chart)
-	if s.retryNow && chartBroken(source.chart) {
+	if s.retryNow && chartBroken(source.chart) && !chartAsked(source.chart, s.now) {
 		metav1.SetMetaDataAnnotation(&desired.ObjectMeta, meta.ReconcileRequestAnnotation, s.token)
 	}
 	source.chart, err = apply.Ensure(ctx, r.Applier, apply.Platform, source.chart, desired)
