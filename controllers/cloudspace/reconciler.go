@@ -62,10 +62,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.CloudSpace)
 		return r.takeDown(ctx, s)
 	}
 	now := r.Clock.Now()
-	if wait := holdOff(object, now); wait > 0 {
+	if wait := holdOff(object, r.backoff(), now); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	s.now, s.retryNow, s.token, s.backoff = now, retry.Due(object.Status.Retry, object.Annotations, now), now.UTC().Format(time.RFC3339Nano), r.backoff()
+	s.now, s.token, s.backoff = now, now.UTC().Format(time.RFC3339Nano), r.backoff()
+	s.retryNow = retry.Due(object.Status.Retry, object.Annotations, s.backoff, now)
 	if missing, err := r.AddFinalizer(ctx, object, v1alpha1.FinalizerCloudSpace); missing || err != nil {
 		return step.AfterFinalizer(err)
 	}
@@ -78,14 +79,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.CloudSpace)
 
 // holdOff is how long a CloudSpace waits before calls that failed are made again, or zero. It is kept in status, so that a
 // restart of the operator does not make them all at once; a changed spec or a request ends it.
-func holdOff(object *v1alpha1.CloudSpace, now time.Time) time.Duration {
+func holdOff(object *v1alpha1.CloudSpace, backoff retry.Backoff, now time.Time) time.Duration {
 	status := object.Status
-	last, next := status.Retry.LastError, status.Retry.NextRetryTime
-	if last == nil || next == nil || last.Reason != v1alpha1.ReasonReconcileError ||
+	last := status.Retry.LastError
+	if last == nil || last.Reason != v1alpha1.ReasonReconcileError ||
 		status.ObservedGeneration != object.Generation || retry.Requested(status.Retry, object.Annotations) {
 		return 0
 	}
-	return max(0, next.Sub(now))
+	return retry.Left(status.Retry, backoff, now)
 }
 
 // finish writes the status if the pass changed it and says when to come back.

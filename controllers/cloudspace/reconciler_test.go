@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/retry"
 )
 
 func TestCallsThatFailedAreHeldOffUntilTheirTime(t *testing.T) {
@@ -18,13 +19,14 @@ func TestCallsThatFailedAreHeldOffUntilTheirTime(t *testing.T) {
 		alter func(*v1alpha1.CloudSpace)
 		want  time.Duration
 	}{
-		"as it is":            {want: time.Minute},
-		"the last moment":     {alter: func(c *v1alpha1.CloudSpace) { c.Status.Retry.NextRetryTime = after(1) }, want: 1},
-		"its time has come":   {alter: func(c *v1alpha1.CloudSpace) { c.Status.Retry.NextRetryTime = after(0) }},
-		"its time has passed": {alter: func(c *v1alpha1.CloudSpace) { c.Status.Retry.NextRetryTime = after(-time.Hour) }},
-		"it is being tried":   {alter: func(c *v1alpha1.CloudSpace) { c.Status.Retry.NextRetryTime = nil }},
-		"nothing failed":      {alter: func(c *v1alpha1.CloudSpace) { c.Status.Retry = v1alpha1.RetryStatus{} }},
-		"no failure is known": {alter: func(c *v1alpha1.CloudSpace) { c.Status.Retry.LastError = nil }},
+		"as it is":                              {want: time.Minute},
+		"the last moment":                       {alter: func(c *v1alpha1.CloudSpace) { c.Status.Retry.NextRetryTime = after(1) }, want: 1},
+		"its time has come":                     {alter: func(c *v1alpha1.CloudSpace) { c.Status.Retry.NextRetryTime = after(0) }},
+		"its time has passed":                   {alter: func(c *v1alpha1.CloudSpace) { c.Status.Retry.NextRetryTime = after(-time.Hour) }},
+		"set by a clock that was an hour ahead": {alter: func(c *v1alpha1.CloudSpace) { c.Status.Retry.NextRetryTime = after(time.Hour) }},
+		"it is being tried":                     {alter: func(c *v1alpha1.CloudSpace) { c.Status.Retry.NextRetryTime = nil }},
+		"nothing failed":                        {alter: func(c *v1alpha1.CloudSpace) { c.Status.Retry = v1alpha1.RetryStatus{} }},
+		"no failure is known":                   {alter: func(c *v1alpha1.CloudSpace) { c.Status.Retry.LastError = nil }},
 		"what went wrong is not a call: its end would not be seen": {
 			alter: func(c *v1alpha1.CloudSpace) { c.Status.Retry.LastError.Reason = "InstallFailed" },
 		},
@@ -54,7 +56,7 @@ func TestCallsThatFailedAreHeldOffUntilTheirTime(t *testing.T) {
 			if tt.alter != nil {
 				tt.alter(object)
 			}
-			if got := holdOff(object, noon); got != tt.want {
+			if got := holdOff(object, retry.Backoff{Base: 5 * time.Second, Max: 5 * time.Minute}, noon); got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})

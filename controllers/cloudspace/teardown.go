@@ -79,8 +79,20 @@ func (r *Reconciler) releaseInner(ctx context.Context, s *scope) error {
 	return nil
 }
 
+// innerOverdue goes by the API server's clock and by our own: one that is behind would make the wait as much longer, and so would one
+// that jumped back by more than the whole wait.
 func (r *Reconciler) innerOverdue(s *scope) bool {
-	return r.Clock.Now().After(s.object.DeletionTimestamp.Add(r.Platform.Deadlines.InnerRelease.Duration))
+	now, deadline := r.Clock.Now(), r.Platform.Deadlines.InnerRelease.Duration
+	if now.After(s.object.DeletionTimestamp.Add(deadline)) {
+		return true
+	}
+	for _, t := range s.object.Status.Timeline {
+		if t.Phase == string(v1alpha1.CloudSpaceDeleting) {
+			passed := now.Sub(t.Time.Time)
+			return passed > deadline || passed < -deadline
+		}
+	}
+	return false
 }
 
 // suspend makes Flux drop its finalizer without uninstalling.

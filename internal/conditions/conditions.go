@@ -99,7 +99,8 @@ func (p Pass) forStep(o step.Outcome) metav1.Condition {
 		reason, message := step.Explain(o.Err, v1alpha1.ReasonReconcileError)
 		next := p.condition(o.Proves, metav1.ConditionFalse, reason, message)
 		previous := meta.FindStatusCondition(p.Previous, o.Proves)
-		if p.Restart || (previous != nil && mended(previous.Reason, reason)) {
+		if p.Restart || (previous != nil && mended(previous.Reason, reason)) || next.LastTransitionTime.After(p.Now) {
+			// The last is of a clock that was ahead: the deadline would be as far off as that clock was wrong.
 			next.LastTransitionTime = metav1.NewTime(p.Now)
 		}
 		return next

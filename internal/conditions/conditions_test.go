@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tantilium/cloud-runner/internal/step"
@@ -268,6 +269,24 @@ func TestNext(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}
 		})
+	}
+}
+
+// A clock that was ahead when a step began must not put its deadline off: it is as far off as the deadline is long, and comes.
+func TestAClockThatWasAheadDoesNotPutADeadlineOff(t *testing.T) {
+	ahead := since(c("First", "False", "Installing", "x"), noon.Add(time.Hour))
+	pass := Pass{Previous: []metav1.Condition{ahead}, Outcomes: []step.Outcome{timed(stopped("First", step.Wait("Installing", "x")))}, Generation: 2, Now: noon}
+	next := Next(pass)
+	if left := NextDeadline(next, pass.Outcomes, noon); left != time.Minute {
+		t.Errorf("the deadline comes in %s, want in a minute", left)
+	}
+	pass.Previous, pass.Now = next, noon.Add(time.Minute)
+	if last := Next(pass); !meta.IsStatusConditionTrue(last, "Stalled") {
+		t.Errorf("a minute later: %v, want it to have passed", last)
+	}
+	proven := Pass{Previous: []metav1.Condition{since(c("First", "True", "Succeeded", ""), noon.Add(time.Hour))}, Outcomes: []step.Outcome{proven("First")}, Generation: 2, Now: noon}
+	if got := meta.FindStatusCondition(Next(proven), "First").LastTransitionTime; !got.Time.Equal(noon.Add(time.Hour)) {
+		t.Errorf("what is proven has the time %s now: every finished object would be written again", got)
 	}
 }
 

@@ -22,7 +22,12 @@ func Enter(timeline []v1alpha1.PhaseTransition, phase string, created metav1.Tim
 		next = append(next, v1alpha1.PhaseTransition{Phase: pending, Time: created})
 	}
 	if next[len(next)-1].Phase != phase {
-		next = append(next, v1alpha1.PhaseTransition{Phase: phase, Time: metav1.NewTime(now)})
+		// A clock that jumped back does not make it go back.
+		entered := metav1.NewTime(now)
+		if last := next[len(next)-1].Time; entered.Before(&last) {
+			entered = last
+		}
+		next = append(next, v1alpha1.PhaseTransition{Phase: phase, Time: entered})
 	}
 	return next[max(0, len(next)-v1alpha1.MaxTimeline):]
 }

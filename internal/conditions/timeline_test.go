@@ -23,6 +23,7 @@ func TestEnter(t *testing.T) {
 	}
 	created := earlier.Add(-time.Hour)
 	born := v1alpha1.PhaseTransition{Phase: "Pending", Time: metav1.NewTime(created)}
+	ahead := v1alpha1.PhaseTransition{Phase: "Pending", Time: metav1.NewTime(noon.Add(time.Hour))}
 	numbered := func(from, to int) (timeline []v1alpha1.PhaseTransition) {
 		for i := from; i <= to; i++ {
 			timeline = append(timeline, entry(strconv.Itoa(i)))
@@ -39,6 +40,7 @@ func TestEnter(t *testing.T) {
 		"a new phase is added at the end":                    {timeline: []v1alpha1.PhaseTransition{entry("Pending")}, phase: "Active", want: []v1alpha1.PhaseTransition{entry("Pending"), now("Active")}},
 		"the phase it is in adds nothing":                    {timeline: []v1alpha1.PhaseTransition{entry("Pending")}, phase: "Pending", want: []v1alpha1.PhaseTransition{entry("Pending")}},
 		"a phase of before is entered again":                 {timeline: []v1alpha1.PhaseTransition{entry("A"), entry("B")}, phase: "A", want: []v1alpha1.PhaseTransition{entry("A"), entry("B"), now("A")}},
+		"a clock that jumped back does not make it go back":  {timeline: []v1alpha1.PhaseTransition{ahead}, phase: "Active", want: []v1alpha1.PhaseTransition{ahead, {Phase: "Active", Time: ahead.Time}}},
 		"the twentieth entry keeps all":                      {timeline: numbered(1, 19), phase: "new", want: append(numbered(1, 19), now("new"))},
 		"the twenty-first pushes out the oldest":             {timeline: numbered(1, 20), phase: "new", want: append(numbered(2, 20), now("new"))},
 		"a full timeline that does not change stays":         {timeline: numbered(1, 20), phase: "20", want: numbered(1, 20)},

@@ -27,6 +27,25 @@ import (
 // Backoff gives the waits between tries: base, twice that, and so on up to max, each shortened or lengthened by up to a tenth.
 type Backoff struct{ Base, Max time.Duration }
 
+// jitter is the part by which a wait is shortened or lengthened at most.
+const jitter = 0.1
+
+// longest is how long a wait can be.
+func (b Backoff) longest() time.Duration { return b.Max + time.Duration(jitter*float64(b.Max)) }
+
+// Left is how long it is until the next try, or zero when there is none to come, or its time has come. A time further off than any
+// wait was set by a clock that was ahead: it would hold the try off for as long as that clock was wrong, and counts as come.
+func Left(status v1alpha1.RetryStatus, backoff Backoff, now time.Time) time.Duration {
+	if status.NextRetryTime == nil {
+		return 0
+	}
+	left := status.NextRetryTime.Sub(now)
+	if left > backoff.longest() {
+		return 0
+	}
+	return max(0, left)
+}
+
 // Requested tells whether a retry is asked for that was not handled yet.
 func Requested(status v1alpha1.RetryStatus, annotations map[string]string) bool {
 	asked := request(annotations)
@@ -48,11 +67,8 @@ func request(annotations map[string]string) string {
 }
 
 // Due tells whether the time of the next try has come, or somebody asks for it. Without an earlier failure nothing is due.
-func Due(status v1alpha1.RetryStatus, annotations map[string]string, now time.Time) bool {
-	if Requested(status, annotations) {
-		return true
-	}
-	return status.NextRetryTime != nil && !now.Before(status.NextRetryTime.Time)
+func Due(status v1alpha1.RetryStatus, annotations map[string]string, backoff Backoff, now time.Time) bool {
+	return Requested(status, annotations) || (status.NextRetryTime != nil && Left(status, backoff, now) == 0)
 }
 
 // Pass is what one reconcile pass found out.
@@ -79,28 +95,23 @@ func Next(p Pass) v1alpha1.RetryStatus {
 	}
 	failed := p.failure()
 	switch {
-	case failed != nil && waiting(previous, p.Now):
+	case failed != nil && Left(previous, p.Backoff, p.Now) > 0:
 		return p.stillFailing(previous, failed)
 	case failed != nil:
 		return p.count(previous, failed)
-	case !waiting(previous, p.Now):
+	case Left(previous, p.Backoff, p.Now) == 0:
 		previous.NextRetryTime = nil
 	}
 	return previous
 }
 
-// Wait is how long it is until the next try, or zero when none is to come.
+// Wait is when to look again for the next try after a pass that gave this account, or zero when none is to come.
 func Wait(status v1alpha1.RetryStatus, now time.Time) time.Duration {
 	if status.NextRetryTime == nil {
 		return 0
 	}
 	// A try whose time has come is made at once, not never.
 	return max(time.Millisecond, status.NextRetryTime.Sub(now))
-}
-
-// waiting tells whether the next try is still to come.
-func waiting(status v1alpha1.RetryStatus, now time.Time) bool {
-	return status.NextRetryTime != nil && now.Before(status.NextRetryTime.Time)
 }
 
 // failure finds the step that went wrong, if one did: a call or check failed, or a deadline passed.
@@ -156,12 +167,12 @@ func (p Pass) wait(attempts int32) time.Duration {
 		wait *= 2
 	}
 	wait = min(wait, p.Backoff.Max)
-	return wait + time.Duration(p.jitter(attempts)*float64(wait))
+	return wait + time.Duration(p.spread(attempts)*float64(wait))
 }
 
-// jitter is between -0.1 and 0.1.
-func (p Pass) jitter(attempts int32) float64 {
+// spread is between -jitter and jitter.
+func (p Pass) spread(attempts int32) float64 {
 	sum := fnv.New32a()
 	_, _ = fmt.Fprintf(sum, "%s/%d", p.Seed, attempts)
-	return float64(sum.Sum32()%2001)/10000 - 0.1
+	return jitter * (float64(sum.Sum32()%2001)/1000 - 1)
 }

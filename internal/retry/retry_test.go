@@ -116,6 +116,8 @@ func TestATryIsDueWhenItsTimeComesOrSomebodyAsks(t *testing.T) {
 		"the last moment before the time":          {status: account(3, at(time.Nanosecond))},
 		"the time itself":                          {status: account(3, at(0)), want: true},
 		"the time has passed":                      {status: account(3, at(-time.Hour)), want: true},
+		"the longest wait":                         {status: account(3, at(66*time.Minute))},
+		"more than the longest wait":               {status: account(3, at(66*time.Minute+time.Nanosecond)), want: true},
 		"somebody asks before the time":            {status: account(3, at(time.Hour)), annotations: asked("tuesday"), want: true},
 		"somebody asks while it is being tried":    {status: account(3, nil), annotations: asked("tuesday"), want: true},
 		"somebody asks, though nothing failed":     {annotations: asked("monday"), want: true},
@@ -124,7 +126,7 @@ func TestATryIsDueWhenItsTimeComesOrSomebodyAsks(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Due(tt.status, tt.annotations, noon); got != tt.want {
+			if got := Due(tt.status, tt.annotations, Backoff{Base: 10 * time.Second, Max: time.Hour}, noon); got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
@@ -294,11 +296,18 @@ func TestNext(t *testing.T) {
 			previous: account(2, nil), pass: stops(onItsWay), want: account(2, nil),
 		},
 
-		"a clock that jumped back an hour": {
+		"a clock that jumped back by less than a wait": {
 			reason:   "what failed in what is now the future is not counted again",
-			previous: v1alpha1.RetryStatus{Attempts: 2, LastError: lastError(-time.Hour), NextRetryTime: at(time.Hour + time.Minute)},
+			previous: v1alpha1.RetryStatus{Attempts: 2, LastError: lastError(-time.Minute), NextRetryTime: at(time.Hour + time.Minute)},
 			pass:     stops(failing),
-			want:     v1alpha1.RetryStatus{Attempts: 2, LastError: lastError(-time.Hour), NextRetryTime: at(time.Hour + time.Minute)},
+			want:     v1alpha1.RetryStatus{Attempts: 2, LastError: lastError(-time.Minute), NextRetryTime: at(time.Hour + time.Minute)},
+		},
+		"a clock that jumped back by more than any wait": {
+			reason:   "the try is made at once, and the next waits as long as it should",
+			previous: account(1, at(3*time.Hour)), pass: stops(failing), want: counted(2, 18468*time.Millisecond, *lastError(0)),
+		},
+		"a clock that jumped back while something is on its way": {
+			previous: account(2, at(3*time.Hour)), pass: stops(onItsWay), want: account(2, nil),
 		},
 		"a request ends a wait that a clock made long": {
 			previous: v1alpha1.RetryStatus{Attempts: 2, LastError: lastError(-time.Hour), NextRetryTime: at(time.Hour + time.Minute)},
@@ -324,6 +333,31 @@ func TestNext(t *testing.T) {
 				t.Errorf("a second pass at the same moment would write again:\n%s", diff)
 			}
 		})
+	}
+}
+
+// A clock that is wrong by an hour, either way and for any time, costs no more than one try and the longest wait each time it jumps.
+func TestAJumpingClockNeitherHoldsTriesOffNorHastensThem(t *testing.T) {
+	backoff := Backoff{Base: 10 * time.Second, Max: 5 * time.Minute}
+	status, jumps := v1alpha1.RetryStatus{}, []time.Duration{0, time.Hour, 0, -time.Hour, 0, time.Hour, -time.Hour}
+	tries, lastTry := 0, time.Duration(0)
+	for second := range 7 * 600 {
+		// True time passes evenly; the clock of the operator jumps every ten minutes.
+		passed := time.Duration(second) * time.Second
+		pass := stops(failing)
+		pass.Previous, pass.Seed, pass.Backoff, pass.Now = status, seed, backoff, noon.Add(passed+jumps[second/600])
+		next := Next(pass)
+		if next.Attempts != status.Attempts {
+			tries, lastTry = tries+1, passed
+		}
+		if waited := passed - lastTry; waited > backoff.longest() {
+			t.Fatalf("after %s the last try is %s ago, want at most %s", passed, waited, backoff.longest())
+		}
+		status = next
+	}
+	// Five doublings from ten seconds, then one every five minutes or so, and one for each jump.
+	if most := 5 + 7*600/270 + len(jumps); tries > most {
+		t.Errorf("%d tries in %d seconds, want at most %d", tries, 7*600, most)
 	}
 }
 
