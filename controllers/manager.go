@@ -91,6 +91,8 @@ func Add(mgr ctrl.Manager, o Options) error {
 	cloudSpaces := &cloudspace.Reconciler{
 		Applier: applier, Platform: o.Platform, Recorder: mgr.GetEventRecorder("tenant-controller"), Clock: o.Clock,
 		Flux: o.Flux, Kubeconfigs: cloudspace.NewKubeconfigWatch(direct),
+		Host:    &cloudspace.DiscoveredHost{Client: direct.Discovery(), Clock: o.Clock},
+		Rollout: &cloudspace.Rollout{Reader: mgr.GetClient(), Limits: o.Platform.Rollout, Clock: o.Clock},
 	}
 	return errors.Join(
 		tenants.SetupWithManager(mgr, o.Concurrency),

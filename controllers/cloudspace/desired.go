@@ -143,22 +143,29 @@ func chartObjectName(role string, chart *configv1alpha1.Chart) string {
 	return role + "-" + strings.ToLower(strings.ReplaceAll(chart.Version, "+", "-"))
 }
 
-// desiredControlPlane is the HelmRelease of the vCluster. A failed install is never uninstalled between tries: that would
-// remove the certificate authority and keep the data. Our labels on all it installs let the operator watch the workloads.
+// desiredControlPlane is the HelmRelease of the vCluster, with the revision of what it makes on all its objects.
 func desiredControlPlane(s *scope, platform *configv1alpha1.PlatformConfig, values Values) (*helmv2.HelmRelease, error) {
 	text, err := json.Marshal(values)
 	if err != nil {
 		return nil, err
 	}
+	release := desiredControlPlaneRelease(s, platform)
+	release.Spec.Values = &apiextensionsv1.JSON{Raw: text}
+	release.Spec.PostRenderers = []helmv2.PostRenderer{{Kustomize: &helmv2.Kustomize{Patches: []kustomize.Patch{controlPlanePriority(s.names)}}}}
+	release.Spec.CommonMetadata.Annotations = map[string]string{annotationRevision: revision(release)}
+	return release, nil
+}
+
+// desiredControlPlaneRelease is all of that HelmRelease but what decides what the control plane is. A failed install is never uninstalled between tries: that would
+// remove the certificate authority and keep the data. Our labels on all it installs let the operator watch the workloads.
+func desiredControlPlaneRelease(s *scope, platform *configv1alpha1.PlatformConfig) *helmv2.HelmRelease {
 	release := desiredRelease(s.names.ControlPlaneRelease(), roleControlPlane, &platform.Charts.VCluster, platform)
 	release.Spec.ReleaseName = s.names.HostName()
 	release.Spec.TargetNamespace = s.names.HostNamespace()
 	release.Spec.StorageNamespace = names.SystemNamespace
 	release.Spec.ServiceAccountName = platform.Helm.ServiceAccountName
-	release.Spec.Values = &apiextensionsv1.JSON{Raw: text}
 	release.Spec.CommonMetadata = &helmv2.CommonMetadata{Labels: s.owner.Labels()}
-	release.Spec.PostRenderers = []helmv2.PostRenderer{{Kustomize: &helmv2.Kustomize{Patches: []kustomize.Patch{controlPlanePriority(s.names)}}}}
-	return release, nil
+	return release
 }
 
 // controlPlanePriority sets the PriorityClass from outside: the chart renders the value for it twice, which Flux refuses.

@@ -12,7 +12,11 @@
 //	ControlPlaneReady  HelmRelease <host name> in kubeopera-system, with the HelmRepository and HelmChart all share
 //	KubeconfigReady    Secret cloudspace-<host name>-kubeconfig in kubeopera-system
 //	FluxReady          HelmRelease <host name>-flux in kubeopera-system, installed into the CloudSpace
+//	UpToDate           none; ends the turn of a control plane that was changed
 //	AdvisorReady       HelmRelease <host name>-advisor in kubeopera-system, installed into the CloudSpace
+//
+// target.go says which versions a control plane goes to next, change.go makes the release of that, or holds it until rollout.go
+// gives it its turn.
 //
 // observe.go reads, desired.go and values.go say what should be, release.go judges a HelmRelease, kubeconfig.go rebuilds
 // the kubeconfig, workloads.go, diagnose.go and minimum.go judge what runs, why it does not, and whether it has room, status.go

@@ -85,6 +85,17 @@ func TestLifecycle(t *testing.T) {
 			{at: 0, happened: "an unknown version", step: "ControlPlaneReady", err: step.Terminal("UnsupportedVersion", "Kubernetes v1.20.0 is not offered; offered are v1.36.0, v1.35.0")},
 			{at: time.Minute, happened: "the spec is changed", step: "ControlPlaneReady", err: wait("Installing", "installing the control plane"), change: func(s *scope) { s.object.Generation++ }},
 		}},
+		{"active, changed by its tenant and by the platform", true, []moment{
+			{at: 0, happened: "everything is proven", change: store},
+			{at: time.Hour, happened: "a larger size is asked for, and others have their turn", step: "UpToDate", err: wait("WaitingForTurn", "the change of the control plane waits for its turn"), change: func(s *scope) { s.object.Generation++ }},
+			{at: time.Hour + time.Minute, happened: "its turn", step: "ControlPlaneReady", err: wait("Installing", "installing the control plane")},
+			{at: time.Hour + 2*time.Minute, happened: "the control plane was changed"},
+			{at: 2 * time.Hour, happened: "a version is asked for that cannot be", step: "UpToDate", err: step.Terminal("VersionSkew", "Kubernetes cannot go back from v1.36.0 to v1.35.0"), change: func(s *scope) { s.object.Generation++ }},
+			{at: 3 * time.Hour, happened: "and is taken back", change: func(s *scope) { s.object.Generation++ }},
+			{at: 4 * time.Hour, happened: "the platform has another vCluster, and others have their turn", step: "UpToDate", err: step.Advisory(wait("WaitingForTurn", "the change of the control plane waits for its turn"))},
+			{at: 5 * time.Hour, happened: "it failed for another one", step: "UpToDate", err: step.Advisory(wait("RolloutStopped", "a change of the platform was stopped"))},
+			{at: 6 * time.Hour, happened: "it goes on, and is done"},
+		}},
 	}
 	var story strings.Builder
 	for _, life := range lives {

@@ -27,6 +27,10 @@ type Reconciler struct {
 	Platform *configv1alpha1.PlatformConfig
 	// Kubeconfigs follows the Secrets in which vClusters write their kubeconfigs.
 	Kubeconfigs *KubeconfigWatch
+	// Host tells the version of the host cluster.
+	Host HostVersion
+	// Rollout gives control planes that run their turn to be changed.
+	Rollout *Rollout
 	// Flux looks at Flux inside a CloudSpace.
 	Flux     FluxProber
 	Recorder events.EventRecorder
@@ -50,6 +54,8 @@ type scope struct {
 	now      time.Time
 	backoff  retry.Backoff
 	observed observed
+	// short says why the control plane is not all that is asked for; nil when it is.
+	short error
 }
 
 // Reconcile makes one pass: observe, run the steps, sum up.
@@ -102,7 +108,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, outcomes []step.Outco
 	if err := r.writeStatus(ctx, s.object, status, now); err != nil {
 		return step.Result(err)
 	}
-	result := step.Later(ctx, err)
+	result := step.Later(ctx, outcomes)
 	result.RequeueAfter = earlier(result.RequeueAfter, conditions.NextDeadline(status.Conditions, outcomes, now))
 	result.RequeueAfter = earlier(result.RequeueAfter, retry.Wait(status.Retry, now))
 	return result, nil

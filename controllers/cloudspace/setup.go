@@ -45,6 +45,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 	if err := mgr.Add(r.Kubeconfigs); err != nil {
 		return err
 	}
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &helmv2.HelmRelease{}, rollingIndex, indexRolling); err != nil {
+		return err
+	}
 	asked := predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 	owner := handler.EnqueueRequestsFromMapFunc(byLabels)
 	all := handler.EnqueueRequestsFromMapFunc(r.all)
@@ -60,6 +63,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		Watches(&appsv1.Deployment{}, owner).
 		Watches(&appsv1.StatefulSet{}, owner).
 		Watches(&helmv2.HelmRelease{}, owner).
+		Watches(&helmv2.HelmRelease{}, handler.EnqueueRequestsFromMapFunc(r.whoseTurn), builder.WithPredicates(turned{})).
 		Watches(&sourcev1.HelmChart{}, all, builder.WithPredicates(chartTurned{})).
 		Watches(&sourcev1.HelmRepository{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(source.Channel(r.Kubeconfigs.Changes, &handler.EnqueueRequestForObject{})).
@@ -97,6 +101,14 @@ func (r *Reconciler) ofNamespace(ctx context.Context, object client.Object) []re
 
 func (r *Reconciler) ofTenant(ctx context.Context, object client.Object) []reconcile.Request {
 	return r.list(ctx, client.InNamespace(names.TenantNamespace(object.GetName())))
+}
+
+// whoseTurn finds the CloudSpace to be changed next, when another one's turn began or ended.
+func (r *Reconciler) whoseTurn(context.Context, client.Object) []reconcile.Request {
+	if next, ok := r.Rollout.Next(); ok {
+		return []reconcile.Request{{NamespacedName: next}}
+	}
+	return nil
 }
 
 func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {

@@ -30,6 +30,7 @@ func (r *Reconciler) steps() []step.Step[*scope] {
 		{Proves: v1alpha1.ConditionControlPlaneReady, Do: r.ensureControlPlane, Deadline: deadlines.ControlPlane.Duration},
 		{Proves: v1alpha1.ConditionKubeconfigReady, Do: r.ensureKubeconfig, Deadline: deadlines.Kubeconfig.Duration},
 		{Proves: v1alpha1.ConditionFluxReady, Do: r.ensureFlux, Deadline: deadlines.Flux.Duration},
+		{Proves: v1alpha1.ConditionUpToDate, Do: r.ensureUpToDate, Pending: true},
 		{Proves: v1alpha1.ConditionAdvisorReady, Do: r.ensureAdvisor, Deadline: deadlines.Flux.Duration, Optional: true, Skip: r.Platform.Charts.Advisor == nil},
 	}
 }
@@ -75,24 +76,26 @@ func (r *Reconciler) ensurePolicies(ctx context.Context, s *scope) (err error) {
 }
 
 func (r *Reconciler) ensureControlPlane(ctx context.Context, s *scope) (err error) {
-	version, size, err := r.offered(s.object.Spec)
+	to, err := r.target(ctx, s)
 	if err != nil {
 		return err
 	}
 	if err := r.ensureChart(ctx, s, roleControlPlane); err != nil {
 		return err
 	}
-	values := desiredValues(s.names, s.object.Spec.ControlPlane.Etcd, version, size, r.Platform)
-	desired, err := desiredControlPlane(s, r.Platform, values)
+	desired, err := r.changedControlPlane(ctx, s, to)
 	if err != nil {
 		return err
 	}
 	o := &s.observed
-	if o.controlPlane, err = r.ensureRelease(ctx, s, roleControlPlane, o.controlPlane, desired); err != nil {
+	if o.controlPlane, err = r.ensureRelease(ctx, s, roleControlPlane, releaseVersions(desired).VCluster, o.controlPlane, desired); err != nil {
 		return err
 	}
-	o.running.Kubernetes, o.running.VCluster = version.Version, r.Platform.Charts.VCluster.Version
-	return r.controlPlaneRuns(ctx, s)
+	if err := r.controlPlaneRuns(ctx, s); err != nil {
+		return err
+	}
+	o.running = releaseVersions(o.controlPlane)
+	return nil
 }
 
 // offered finds the version and size that the CloudSpace asks for among those of the platform.
@@ -135,7 +138,7 @@ func (r *Reconciler) ensureFlux(ctx context.Context, s *scope) (err error) {
 		return err
 	}
 	o := &s.observed
-	if o.flux, err = r.ensureRelease(ctx, s, roleFlux, o.flux, desired); err != nil {
+	if o.flux, err = r.ensureRelease(ctx, s, roleFlux, r.Platform.Charts.Flux.Version, o.flux, desired); err != nil {
 		return err
 	}
 	o.running.Flux = r.Platform.Charts.Flux.Version
@@ -169,7 +172,7 @@ func (r *Reconciler) ensureAdvisor(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	s.observed.advisor, err = r.ensureRelease(ctx, s, roleAdvisor, s.observed.advisor, desired)
+	s.observed.advisor, err = r.ensureRelease(ctx, s, roleAdvisor, chart.Version, s.observed.advisor, desired)
 	return err
 }
 
@@ -188,9 +191,13 @@ func (r *Reconciler) ensureChart(ctx context.Context, s *scope, role string) (er
 	return err
 }
 
-// ensureRelease makes a HelmRelease what it should be and waits until Flux has installed just that.
-func (r *Reconciler) ensureRelease(ctx context.Context, s *scope, role string, cached, desired *helmv2.HelmRelease) (*helmv2.HelmRelease, error) {
-	chart, version := s.observed.charts[role].chart, r.charts()[role].Version
+// ensureRelease makes a HelmRelease what it should be and waits until Flux has installed just that, in this version of the chart.
+func (r *Reconciler) ensureRelease(ctx context.Context, s *scope, role, version string, cached, desired *helmv2.HelmRelease) (*helmv2.HelmRelease, error) {
+	chart := s.observed.charts[role].chart
+	if chart != nil && desired.Spec.ChartRef.Name != chart.Name {
+		// A release that is held has its own chart, and has fetched it.
+		chart = nil
+	}
 	if s.retryNow && cached != nil && judge(cached, chart, version).state == releaseFailing {
 		tryAgain(desired, s.token)
 	}

@@ -8,12 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// notRunning names what of the control plane does not run; empty when all does.
+// notRunning names what of the control plane does not run as its release makes it; empty when all does.
 func (o observed) notRunning() string {
+	wanted := writtenRevision(o.controlPlane)
 	switch {
-	case o.etcd == nil || !rolledOut(o.etcd):
+	case o.etcd == nil || o.etcd.Annotations[annotationRevision] != wanted || !rolledOut(o.etcd):
 		return "etcd of the control plane"
-	case o.apiServer == nil || !complete(o.apiServer):
+	case o.apiServer == nil || o.apiServer.Annotations[annotationRevision] != wanted || !complete(o.apiServer):
 		return "the API server of the control plane"
 	default:
 		return ""

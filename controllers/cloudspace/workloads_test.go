@@ -6,6 +6,7 @@ package cloudspace
 import (
 	"testing"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,7 +45,10 @@ func TestTheControlPlaneRunsWhenBothPartsDo(t *testing.T) {
 		waitsForEtcd = "etcd of the control plane"
 		waitsForAPI  = "the API server of the control plane"
 	)
+	ofRevision := func(revision string) map[string]string { return map[string]string{annotationRevision: revision} }
+	release := &helmv2.HelmRelease{Spec: helmv2.HelmReleaseSpec{CommonMetadata: &helmv2.CommonMetadata{Annotations: ofRevision("2")}}}
 	tests := map[string]struct {
+		release   *helmv2.HelmRelease
 		etcd      *appsv1.StatefulSet
 		apiServer *appsv1.Deployment
 		want      string
@@ -53,6 +57,21 @@ func TestTheControlPlaneRunsWhenBothPartsDo(t *testing.T) {
 		"replicas that are not said are one": {
 			etcd:      runningEtcd(func(s *appsv1.StatefulSet) { s.Spec.Replicas = nil }),
 			apiServer: runningAPIServer(func(d *appsv1.Deployment) { d.Spec.Replicas = nil }),
+		},
+		"both run as the release makes them": {
+			release:   release,
+			etcd:      runningEtcd(func(s *appsv1.StatefulSet) { s.Annotations = ofRevision("2") }),
+			apiServer: runningAPIServer(func(d *appsv1.Deployment) { d.Annotations = ofRevision("2") }),
+		},
+		"the cache shows etcd as an earlier release made it": {
+			release:   release,
+			etcd:      runningEtcd(func(s *appsv1.StatefulSet) { s.Annotations = ofRevision("1") }),
+			apiServer: runningAPIServer(func(d *appsv1.Deployment) { d.Annotations = ofRevision("2") }), want: waitsForEtcd,
+		},
+		"the cache shows the API server as an earlier release made it": {
+			release:   release,
+			etcd:      runningEtcd(func(s *appsv1.StatefulSet) { s.Annotations = ofRevision("2") }),
+			apiServer: runningAPIServer(func(d *appsv1.Deployment) { d.Annotations = ofRevision("1") }), want: waitsForAPI,
 		},
 		"no etcd":                                {apiServer: runningAPIServer(), want: waitsForEtcd},
 		"no API server":                          {etcd: runningEtcd(), want: waitsForAPI},
@@ -69,7 +88,7 @@ func TestTheControlPlaneRunsWhenBothPartsDo(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := (observed{etcd: tt.etcd, apiServer: tt.apiServer}).notRunning(); got != tt.want {
+			if got := (observed{controlPlane: tt.release, etcd: tt.etcd, apiServer: tt.apiServer}).notRunning(); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})

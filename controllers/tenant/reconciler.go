@@ -69,7 +69,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, outcomes []step.Outco
 	if err := r.writeStatus(ctx, s.object, status); err != nil {
 		return step.Result(err)
 	}
-	result := step.Later(ctx, err)
+	result := step.Later(ctx, outcomes)
 	// When the CloudSpace is tried again is its own affair: its watch tells.
 	if result.RequeueAfter == 0 && !followsCloudSpace(outcomes) {
 		result.RequeueAfter = retry.Wait(status.Retry, now)

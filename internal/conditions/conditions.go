@@ -116,12 +116,12 @@ func (p Pass) summary(steps []metav1.Condition) []metav1.Condition {
 		return []metav1.Condition{p.condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonProvisioned, "")}
 	case p.stalled(stopped, steps):
 		return []metav1.Condition{
-			p.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, p.readyReason(reason), message),
+			p.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, p.readyReason(stopped, reason), message),
 			p.condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, message),
 		}
 	default:
 		return []metav1.Condition{
-			p.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, p.readyReason(reason), message),
+			p.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, p.readyReason(stopped, reason), message),
 			p.condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonProgressing, message),
 		}
 	}
@@ -144,8 +144,8 @@ func (p Pass) stalled(o *step.Outcome, steps []metav1.Condition) bool {
 	return o.Deadline > 0 && NextDeadline(steps, []step.Outcome{*o}, p.Now) == 0
 }
 
-func (p Pass) readyReason(reason string) string {
-	if p.WasReady {
+func (p Pass) readyReason(stopped *step.Outcome, reason string) string {
+	if p.WasReady && !stopped.Pending {
 		return v1alpha1.ReasonDegraded
 	}
 	return reason

@@ -36,8 +36,11 @@ type Step[S any] struct {
 	// Deadline after which a step that is not proven counts as failed; zero means never. It is counted from the time the
 	// condition became False.
 	Deadline time.Duration
-	// Optional steps do not count for Ready.
+	// Optional steps do not count for Ready, and the ones after them run all the same.
 	Optional bool
+	// Pending tells that the step proves a change: while it is not proven, what was there before it works on. Ready then has the
+	// step's reason, and is not called degraded.
+	Pending bool
 	// Skip leaves the step out: there is nothing to do and nothing to prove.
 	Skip bool
 }
@@ -49,26 +52,28 @@ type Outcome struct {
 	Err       error
 	Deadline  time.Duration
 	Optional  bool
+	Pending   bool
 	Skipped   bool
 }
 
-// Run runs the steps in order and stops at the first that is not proven. There is an outcome for every step.
+// Run runs the steps in order and stops at the first that is not proven and counts for Ready. There is an outcome for every step.
 func Run[S any](ctx context.Context, scope S, steps []Step[S]) []Outcome {
 	outcomes := make([]Outcome, 0, len(steps))
 	stopped := false
 	for _, s := range steps {
-		outcome := Outcome{Proves: s.Proves, Deadline: s.Deadline, Optional: s.Optional, Skipped: s.Skip}
+		outcome := Outcome{Proves: s.Proves, Deadline: s.Deadline, Optional: s.Optional, Pending: s.Pending, Skipped: s.Skip}
 		if !stopped && !s.Skip {
 			outcome.Attempted = true
 			outcome.Err = s.Do(ctx, scope)
-			stopped = outcome.Err != nil
+			outcome.Optional = s.Optional || advisory(outcome.Err)
+			stopped = outcome.Err != nil && !outcome.Optional
 		}
 		outcomes = append(outcomes, outcome)
 	}
 	return outcomes
 }
 
-// FirstError is the error that stopped the steps, or nil.
+// FirstError is the error of the first step that is not proven, or nil.
 func FirstError(outcomes []Outcome) error {
 	for _, o := range outcomes {
 		if o.Err != nil {
@@ -117,6 +122,20 @@ func (e *TerminalError) Error() string { return e.Message }
 
 // Terminal says that a step cannot succeed until something outside of it changes.
 func Terminal(reason, message string) error { return &TerminalError{Reason: reason, Message: message} }
+
+// advisoryError says that a step is not proven and that Ready does not wait for it this time.
+type advisoryError struct{ error }
+
+// Unwrap gives the error with its meaning.
+func (e advisoryError) Unwrap() error { return e.error }
+
+// Advisory makes the step that returns the error optional in this pass: nobody asked for what it proves.
+func Advisory(err error) error { return advisoryError{err} }
+
+func advisory(err error) bool {
+	_, ok := errors.AsType[advisoryError](err)
+	return ok
+}
 
 // Class names the meaning of an error: Wait, Terminal, Stale or Transient; empty for nil.
 func Class(err error) string {
@@ -170,14 +189,17 @@ func AfterFinalizer(err error) (reconcile.Result, error) {
 
 // Later tells controller-runtime when a wait is over, after a pass whose outcome was written down. What went wrong is tried again
 // when the status says; a transient error is logged here, since nobody else will.
-func Later(ctx context.Context, err error) reconcile.Result {
-	if Class(err) == "Transient" {
-		logf.FromContext(ctx).Error(err, "A step failed, it will be tried again")
+func Later(ctx context.Context, outcomes []Outcome) reconcile.Result {
+	result := reconcile.Result{}
+	for _, o := range outcomes {
+		if Class(o.Err) == "Transient" {
+			logf.FromContext(ctx).Error(o.Err, "A step failed, it will be tried again", "step", o.Proves)
+		}
+		if wait := asWait(o.Err); wait != nil && wait.After > 0 && (result.RequeueAfter == 0 || wait.After < result.RequeueAfter) {
+			result.RequeueAfter = wait.After
+		}
 	}
-	if wait := asWait(err); wait != nil {
-		return reconcile.Result{RequeueAfter: wait.After}
-	}
-	return reconcile.Result{}
+	return result
 }
 
 func asWait(err error) *WaitError {

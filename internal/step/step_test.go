@@ -85,6 +85,33 @@ func TestRunStopsAtTheFirstStepThatIsNotProven(t *testing.T) {
 	}
 }
 
+// What nobody asked for, and what does not count for Ready, keeps no other step from its turn.
+func TestStepsGoOnAfterOneThatDoesNotCount(t *testing.T) {
+	tests := map[string]struct {
+		first   Step[struct{}]
+		wantRan bool
+	}{
+		"an optional step":              {Step[struct{}]{Optional: true, Do: fails(errBoom)}, true},
+		"a step that is advisory today": {Step[struct{}]{Do: fails(Advisory(Wait("WaitingForTurn", "waiting")))}, true},
+		"a step that counts":            {Step[struct{}]{Do: fails(Wait("WaitingForTurn", "waiting"))}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			outcomes := Run(t.Context(), struct{}{}, []Step[struct{}]{tt.first, {Do: fails(nil)}})
+			if outcomes[0].Optional != tt.wantRan || outcomes[1].Attempted != tt.wantRan {
+				t.Errorf("got %+v, want the next step to run: %v", outcomes, tt.wantRan)
+			}
+			if Class(outcomes[0].Err) == "" {
+				t.Error("the error lost its meaning")
+			}
+		})
+	}
+}
+
+func fails(err error) func(context.Context, struct{}) error {
+	return func(context.Context, struct{}) error { return err }
+}
+
 func TestRunOfNoStepsHasNoOutcome(t *testing.T) {
 	if outcomes := Run(t.Context(), struct{}{}, nil); len(outcomes) != 0 {
 		t.Errorf("got %v, want none", outcomes)
@@ -220,9 +247,11 @@ func TestOnlyWhatWentWrongOnItsWayHasFailed(t *testing.T) {
 func TestLater(t *testing.T) {
 	tests := map[string]struct {
 		err        error
+		also       error
 		want       time.Duration
 		wantLogged bool
 	}{
+		"the shorter of two timers": {err: WaitFor(time.Minute, "WaitingForTurn", "waiting"), also: WaitFor(2*time.Second, "Starting", "waiting for etcd"), want: 2 * time.Second},
 		"nothing to wait for":       {},
 		"a watch will tell":         {err: Wait("Installing", "installing it")},
 		"a timer will":              {err: WaitFor(2*time.Second, "Starting", "waiting for etcd"), want: 2 * time.Second},
@@ -236,7 +265,7 @@ func TestLater(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			logged := 0
 			log := funcr.New(func(string, string) { logged++ }, funcr.Options{})
-			got := Later(logr.NewContext(t.Context(), log), tt.err)
+			got := Later(logr.NewContext(t.Context(), log), []Outcome{{Err: tt.err}, {Err: tt.also}})
 			if diff := cmp.Diff(reconcile.Result{RequeueAfter: tt.want}, got); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}

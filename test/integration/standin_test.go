@@ -37,7 +37,8 @@ import (
 //   - helm-controller: the finalizer and the status of a HelmRelease, written in the order, and with the reasons and messages,
 //     in which version 1.6 writes them: prerequisites, waiting for the chart, the running action, its end. What it writes is
 //     checked against the recordings of the real one in controllers/cloudspace/testdata/helmreleases. Of the vCluster chart it
-//     makes the Deployment and the StatefulSet, with the labels that the release asks for; of others nothing.
+//     makes the Deployment and the StatefulSet, with the labels and annotations that the release asks for, and rolls them when
+//     they change; of others nothing.
 //   - source-controller: the artifact of a HelmChart.
 //   - vCluster: the Secret with its kubeconfig, with certificates of its own, when its API server runs.
 //   - kube-controller-manager: status.hard of a ResourceQuota, the status of Deployments and StatefulSets, and the emptying and
@@ -162,7 +163,11 @@ func (s *standIn) uninstall(ctx context.Context, release *helmv2.HelmRelease, b 
 
 func (s *standIn) makeControlPlane(ctx context.Context, release *helmv2.HelmRelease) error {
 	for _, part := range controlPlaneOf(release) {
-		if err := s.client.Create(ctx, part); err != nil && !apierrors.IsAlreadyExists(err) {
+		err := s.client.Create(ctx, part)
+		if apierrors.IsAlreadyExists(err) {
+			err = s.client.Update(ctx, part)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -177,7 +182,7 @@ func controlPlaneOf(release *helmv2.HelmRelease) []client.Object {
 	made := func(name string) metav1.ObjectMeta {
 		m := metav1.ObjectMeta{Name: name, Namespace: release.Spec.TargetNamespace}
 		if common := release.Spec.CommonMetadata; common != nil {
-			m.Labels = common.Labels
+			m.Labels, m.Annotations = common.Labels, common.Annotations
 		}
 		return m
 	}
@@ -185,6 +190,10 @@ func controlPlaneOf(release *helmv2.HelmRelease) []client.Object {
 	pod := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: selector.MatchLabels},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "example.com/a:1"}}},
+	}
+	if common := release.Spec.CommonMetadata; common != nil {
+		// The chart rolls its pods when the values changed.
+		pod.Annotations = common.Annotations
 	}
 	return []client.Object{
 		&appsv1.StatefulSet{ObjectMeta: made(release.Spec.ReleaseName + "-etcd"), Spec: appsv1.StatefulSetSpec{Selector: selector, Template: pod}},

@@ -20,6 +20,9 @@ func SetDefaults(c *PlatformConfig) {
 	defaultDuration(&c.Deadlines.InnerRelease, time.Minute)
 	defaultDuration(&c.Backoff.Base, 5*time.Second)
 	defaultDuration(&c.Backoff.Max, 5*time.Minute)
+	if c.Rollout.MaxConcurrent == 0 {
+		c.Rollout.MaxConcurrent = 1
+	}
 	defaultDuration(&c.Helm.Interval, time.Hour)
 	defaultDuration(&c.Helm.Timeout, 10*time.Minute)
 	if c.Endpoint.Hostname != nil {

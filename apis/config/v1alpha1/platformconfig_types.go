@@ -55,6 +55,9 @@ type PlatformConfig struct {
 	// backoff between tries after errors.
 	Backoff Backoff `json:"backoff,omitzero"`
 
+	// rollout bounds how many control planes are changed at a time.
+	Rollout Rollout `json:"rollout,omitzero"`
+
 	// helm is how Flux installs the releases of a CloudSpace.
 	Helm Helm `json:"helm,omitzero"`
 }
@@ -162,6 +165,17 @@ type Backoff struct {
 
 	// max is the longest wait. Default 5m.
 	Max metav1.Duration `json:"max,omitzero"`
+}
+
+// Rollout bounds how many control planes that run are changed at a time: their Kubernetes version, size, or the platform's
+// version of vCluster.
+type Rollout struct {
+	// maxConcurrent is how many are changed at a time, 1 to 1000. Default 1.
+	MaxConcurrent int `json:"maxConcurrent,omitempty"`
+
+	// maxFailed is how many may fail with a change of the platform, 0 to 1000, before no further one is begun. Those that
+	// failed with a change of their own spec do not count. Default 0.
+	MaxFailed int `json:"maxFailed,omitempty"`
 }
 
 // Helm is how Flux installs the releases of a CloudSpace.

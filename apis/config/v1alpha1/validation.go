@@ -5,6 +5,7 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"regexp"
 	"time"
@@ -37,6 +38,8 @@ func Validate(c *PlatformConfig) field.ErrorList {
 	errs = append(errs, validateEndpoint(c.Endpoint, field.NewPath("endpoint"))...)
 	errs = append(errs, validateFactor(c.LimitFactors.CPU, field.NewPath("limitFactors", "cpu"))...)
 	errs = append(errs, validateFactor(c.LimitFactors.Memory, field.NewPath("limitFactors", "memory"))...)
+	errs = append(errs, validateCount(c.Rollout.MaxConcurrent, 1, field.NewPath("rollout", "maxConcurrent"))...)
+	errs = append(errs, validateCount(c.Rollout.MaxFailed, 0, field.NewPath("rollout", "maxFailed"))...)
 	errs = append(errs, validateDurations(c)...)
 	return errs
 }
@@ -143,6 +146,13 @@ func validateFactor(factor int64, path *field.Path) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, factor, "must be between 1 and 100")}
+}
+
+func validateCount(count, least int, path *field.Path) field.ErrorList {
+	if count >= least && count <= 1000 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, count, fmt.Sprintf("must be between %d and 1000", least))}
 }
 
 func validateDurations(c *PlatformConfig) field.ErrorList {

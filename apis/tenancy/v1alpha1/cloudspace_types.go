@@ -184,7 +184,8 @@ type Endpoint struct {
 // CloudSpaceStatus is what the platform observed. Nothing decides by it who may do what.
 type CloudSpaceStatus struct {
 	// conditions: Ready summarizes; QuotaReserved, NamespaceReady, PoliciesApplied, ControlPlaneReady, KubeconfigReady,
-	// FluxReady and AdvisorReady are the steps in their order; Reconciling and Stalled are present only when True.
+	// FluxReady, UpToDate and AdvisorReady are the steps in their order; Reconciling and Stalled are present only when True.
+	// UpToDate is False while the control plane works on, and is not yet, or cannot be, what was asked for last.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

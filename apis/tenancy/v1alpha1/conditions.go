@@ -19,6 +19,7 @@ const (
 	ConditionControlPlaneReady = "ControlPlaneReady"
 	ConditionKubeconfigReady   = "KubeconfigReady"
 	ConditionFluxReady         = "FluxReady"
+	ConditionUpToDate          = "UpToDate"
 	ConditionAdvisorReady      = "AdvisorReady"
 )
 
@@ -58,6 +59,12 @@ const (
 	ReasonEndpointNotOffered = "EndpointNotOffered"
 	// ReasonHostnameTaken means that another CloudSpace asked for the hostname before.
 	ReasonHostnameTaken = "HostnameTaken"
+	// ReasonVersionSkew means that a version cannot be reached from the one that runs, or does not go with the host cluster's.
+	ReasonVersionSkew = "VersionSkew"
+	// ReasonWaitingForTurn means that a change of the control plane waits until others are done.
+	ReasonWaitingForTurn = "WaitingForTurn"
+	// ReasonRolloutStopped means that a change of the platform is not made because it failed for another control plane.
+	ReasonRolloutStopped = "RolloutStopped"
 	// ReasonResourcesTooSmall means that spec.resources have no room for the control plane and what belongs to it.
 	ReasonResourcesTooSmall = "ResourcesTooSmall"
 	// ReasonTerminating means that an earlier object of the same name is still being deleted.
@@ -106,7 +113,7 @@ const (
 // its deadline does not run meanwhile.
 func IsTerminalReason(reason string) bool {
 	switch reason {
-	case ReasonNotOurs, ReasonUnsupportedVersion, ReasonUnsupportedSize, ReasonEndpointNotOffered, ReasonHostnameTaken,
+	case ReasonNotOurs, ReasonUnsupportedVersion, ReasonUnsupportedSize, ReasonVersionSkew, ReasonEndpointNotOffered, ReasonHostnameTaken,
 		ReasonResourcesTooSmall, ReasonKubeconfigInvalid, ReasonInvalidTemplate:
 		return true
 	default:

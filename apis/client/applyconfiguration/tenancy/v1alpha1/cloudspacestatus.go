@@ -16,7 +16,8 @@ import (
 // CloudSpaceStatus is what the platform observed. Nothing decides by it who may do what.
 type CloudSpaceStatusApplyConfiguration struct {
 	// conditions: Ready summarizes; QuotaReserved, NamespaceReady, PoliciesApplied, ControlPlaneReady, KubeconfigReady,
-	// FluxReady and AdvisorReady are the steps in their order; Reconciling and Stalled are present only when True.
+	// FluxReady, UpToDate and AdvisorReady are the steps in their order; Reconciling and Stalled are present only when True.
+	// UpToDate is False while the control plane works on, and is not yet, or cannot be, what was asked for last.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// phase is a one-word summary of the conditions.
 	Phase *tenancyv1alpha1.CloudSpacePhase `json:"phase,omitempty"`

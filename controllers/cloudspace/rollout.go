@@ -1,0 +1,216 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudspace
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/names"
+	"github.com/tantilium/cloud-runner/internal/step"
+)
+
+// annotationRolling stands on the HelmRelease of a control plane while it is changed, and says who asked for the change. It
+// is how a rollout outlives a restart of the operator.
+const annotationRolling = "tenancy.kubeopera.io/rolling"
+
+// Causes of a change.
+const (
+	rolledBySpec     = "spec"
+	rolledByPlatform = "platform"
+)
+
+// rollingIndex finds the HelmReleases that are being changed, in the cache.
+const rollingIndex = "rolling"
+
+func indexRolling(object client.Object) []string {
+	if cause := object.GetAnnotations()[annotationRolling]; cause != "" {
+		return []string{"true"}
+	}
+	return nil
+}
+
+const (
+	// turnPoll is how often one that waits looks by itself; usually the end of another one's turn wakes it.
+	turnPoll = time.Minute
+	// turnForgotten is when one that waited and was not heard of since has lost its place.
+	turnForgotten = 3 * turnPoll
+	// turnUnseen is how long a turn is remembered that the cache does not show yet.
+	turnUnseen = 10 * time.Second
+)
+
+// Rollout gives control planes their turn to be changed: so many at a time, tenant by tenant, and no further one with a change
+// of the platform once it failed for others.
+type Rollout struct {
+	Reader client.Reader
+	Limits configv1alpha1.Rollout
+	Clock  clock.PassiveClock
+
+	mu sync.Mutex
+	// begun are turns given lately, waiting are those who asked in vain, served is when a tenant last had a turn.
+	begun   map[types.UID]time.Time
+	waiting map[types.UID]waiter
+	served  map[string]time.Time
+}
+
+// waiter is a CloudSpace that waits for its turn.
+type waiter struct {
+	key         types.NamespacedName
+	since, seen time.Time
+	cause       string
+}
+
+// Begin gives a CloudSpace its turn, or the error that says why it must wait.
+func (r *Rollout) Begin(ctx context.Context, object *v1alpha1.CloudSpace, cause string) error {
+	rolling, failed, err := r.rolling(ctx)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.Clock.Now()
+	r.remember(object, cause, now)
+	stopped := failed > r.Limits.MaxFailed
+	if stopped && cause == rolledByPlatform {
+		return step.WaitFor(turnPoll, v1alpha1.ReasonRolloutStopped, "a change of the platform was stopped: it failed for other control planes; this one works on as it is")
+	}
+	if r.taken(rolling, now) >= r.Limits.MaxConcurrent || r.first(stopped, now) != object.UID {
+		return step.WaitFor(turnPoll, v1alpha1.ReasonWaitingForTurn, "the change of the control plane waits for its turn; until then it works on as it is")
+	}
+	delete(r.waiting, object.UID)
+	r.begun[object.UID] = now
+	r.served[object.Namespace] = now
+	return nil
+}
+
+// Leave forgets a CloudSpace that does not wait any more.
+func (r *Rollout) Leave(uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.waiting, uid)
+}
+
+// Next is the CloudSpace whose turn it is when there is room for one.
+func (r *Rollout) Next() (types.NamespacedName, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next, ok := r.waiting[r.first(false, r.Clock.Now())]
+	return next.key, ok
+}
+
+// rolling tells, as the cache has it, whose control planes are being changed and did not fail, and how many failed with a
+// change of the platform.
+func (r *Rollout) rolling(ctx context.Context) (rolling map[types.UID]bool, failed int, err error) {
+	list := &helmv2.HelmReleaseList{}
+	if err := r.Reader.List(ctx, list, client.InNamespace(names.SystemNamespace), client.MatchingFields{rollingIndex: "true"}); err != nil {
+		return nil, 0, err
+	}
+	rolling = map[types.UID]bool{}
+	for i := range list.Items {
+		release := &list.Items[i]
+		broken, err := r.failed(ctx, release)
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case !broken:
+			rolling[types.UID(release.Labels[v1alpha1.LabelOwnerUID])] = true
+		case release.Annotations[annotationRolling] == rolledByPlatform:
+			failed++
+		}
+	}
+	return rolling, failed, nil
+}
+
+// failed tells whether the CloudSpace of a release did not come up with its change.
+func (r *Rollout) failed(ctx context.Context, release *helmv2.HelmRelease) (bool, error) {
+	object := &v1alpha1.CloudSpace{}
+	key := client.ObjectKey{Namespace: names.TenantNamespace(release.Labels[v1alpha1.LabelTenant]), Name: release.Labels[v1alpha1.LabelCloudSpace]}
+	if err := r.Reader.Get(ctx, key, object); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	last := object.Status.Retry.LastError
+	return meta.IsStatusConditionTrue(object.Status.Conditions, v1alpha1.ConditionStalled) ||
+		(last != nil && last.Step == v1alpha1.ConditionControlPlaneReady && last.Reason != v1alpha1.ReasonReconcileError), nil
+}
+
+// taken is how many have their turn: those that the cache shows, and those that it does not show yet.
+func (r *Rollout) taken(rolling map[types.UID]bool, now time.Time) int {
+	count := len(rolling)
+	for uid, at := range r.begun {
+		switch {
+		case now.Sub(at).Abs() > turnUnseen:
+			delete(r.begun, uid)
+		case !rolling[uid]:
+			count++
+		}
+	}
+	return count
+}
+
+// remember puts one into the line, where it keeps its place.
+func (r *Rollout) remember(object *v1alpha1.CloudSpace, cause string, now time.Time) {
+	if r.waiting == nil {
+		r.begun, r.waiting, r.served = map[types.UID]time.Time{}, map[types.UID]waiter{}, map[string]time.Time{}
+	}
+	since := now
+	if known, ok := r.waiting[object.UID]; ok {
+		since = known.since
+	}
+	r.waiting[object.UID] = waiter{key: client.ObjectKeyFromObject(object), since: since, seen: now, cause: cause}
+}
+
+// first is whose turn it is: the tenant served the longest ago, and of its CloudSpaces the one that waits longest. So a tenant
+// that changes many of its own, over and over, takes no more turns than any other.
+func (r *Rollout) first(stopped bool, now time.Time) types.UID {
+	var first types.UID
+	for uid, w := range r.waiting {
+		if now.Sub(w.seen).Abs() > turnForgotten {
+			delete(r.waiting, uid)
+			continue
+		}
+		if stopped && w.cause == rolledByPlatform {
+			continue
+		}
+		if first == "" || r.before(uid, first) {
+			first = uid
+		}
+	}
+	return first
+}
+
+func (r *Rollout) before(a, b types.UID) bool {
+	left, right := r.waiting[a], r.waiting[b]
+	if servedLeft, servedRight := r.served[left.key.Namespace], r.served[right.key.Namespace]; !servedLeft.Equal(servedRight) {
+		return servedLeft.Before(servedRight)
+	}
+	if !left.since.Equal(right.since) {
+		return left.since.Before(right.since)
+	}
+	return a < b
+}
+
+// turned lets through a HelmRelease when a turn begins or ends.
+type turned struct{ predicate.Funcs }
+
+// Create lets nothing through: what is there already wakes its own CloudSpace.
+func (turned) Create(event.CreateEvent) bool { return false }
+
+// Delete lets through a release that had its turn.
+func (turned) Delete(e event.DeleteEvent) bool { return len(indexRolling(e.Object)) > 0 }
+
+// Update lets through a release whose turn began or ended.
+func (turned) Update(e event.UpdateEvent) bool {
+	return len(indexRolling(e.ObjectOld)) != len(indexRolling(e.ObjectNew))
+}
