@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/apply"
 	"github.com/tantilium/cloud-runner/internal/names"
 )
 
@@ -31,7 +32,7 @@ import (
 
 // SetupWithManager adds the reconciler to a manager: what wakes it, and how many Tenants are worked on at a time.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
-	asked := predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
+	asked := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, apply.FinalizerLost(v1alpha1.FinalizerTenant))
 	owner := handler.EnqueueRequestsFromMapFunc(byLabel)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("tenant").

@@ -116,9 +116,23 @@ func (a Applier) create(ctx context.Context, owner Owner, desired client.Object)
 		return err
 	}
 	if owner.Owns(live) {
-		return step.ErrStale
+		return a.relabel(ctx, live, desired)
 	}
 	return a.inTheWay(live)
+}
+
+// relabel puts back labels that were taken off an object of ours: caches select by them, and would not show it again. An object that
+// has them all was only not seen yet.
+func (a Applier) relabel(ctx context.Context, live, desired client.Object) error {
+	if contains(live.GetLabels(), desired.GetLabels()) {
+		return step.ErrStale
+	}
+	live.SetLabels(merge(live.GetLabels(), desired.GetLabels()))
+	if err := a.Client.Update(ctx, live); err != nil {
+		return err
+	}
+	a.Memory.note(live)
+	return step.ErrStale
 }
 
 // inTheWay explains why an object under our name cannot be used: it goes away by itself, or it is somebody else's.

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/tantilium/cloud-runner/internal/step"
 )
@@ -158,6 +159,12 @@ func TestEnsure(t *testing.T) {
 			stands: quota(), wantWrites: []string{"create quota"},
 			wantClass: "Stale", untouched: true,
 		},
+		"our own object that the cache cannot see for want of a label gets it back": {
+			reason:     "the cache selects by it; the next pass sees to the rest",
+			stands:     quota(func(q *corev1.ResourceQuota) { delete(q.Labels, "tenancy.kubeopera.io/tenant") }),
+			wantWrites: []string{"create quota", "update quota"},
+			wantClass:  "Stale",
+		},
 		"an old object of ours that is going is waited for": {
 			stands: quota(deleting), cached: quota(deleting),
 			wantClass: "Wait", wantReason: "Terminating",
@@ -209,7 +216,7 @@ func TestEnsure(t *testing.T) {
 			}, after.Labels); diff != "" {
 				t.Errorf("labels (-want +got):\n%s", diff)
 			}
-			if got.ResourceVersion != after.ResourceVersion {
+			if err == nil && got.ResourceVersion != after.ResourceVersion {
 				t.Errorf("got the object at version %s, it stands at %s", got.ResourceVersion, after.ResourceVersion)
 			}
 		})
@@ -409,6 +416,28 @@ func TestFinalizers(t *testing.T) {
 	}
 	if err := newWorld().applier().RemoveFinalizer(t.Context(), gone(ours), ours); err != nil {
 		t.Errorf("on an object that is gone: %v, want none", err)
+	}
+}
+
+func TestALostFinalizerIsNews(t *testing.T) {
+	const ours = "tenancy.kubeopera.io/cloudspace"
+	has := quota(func(q *corev1.ResourceQuota) { q.Finalizers = []string{"example.com/hold", ours} })
+	lacks := quota(func(q *corev1.ResourceQuota) { q.Finalizers = []string{"example.com/hold"} })
+	tests := map[string]struct {
+		before, after *corev1.ResourceQuota
+		want          bool
+	}{
+		"it is taken off":                    {before: has, after: lacks, want: true},
+		"we put it on":                       {before: lacks, after: has},
+		"it stays":                           {before: has, after: has},
+		"it is let go when it is taken down": {before: has, after: quota(deleting)},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := FinalizerLost(ours).Update(event.UpdateEvent{ObjectOld: tt.before, ObjectNew: tt.after}); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
 	}
 }
 
