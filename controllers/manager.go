@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,16 +55,22 @@ func CacheOptions() cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Namespace{}:        {Label: tenants},
-			&corev1.ResourceQuota{}:    {Label: ours},
-			&corev1.LimitRange{}:       {Label: ours},
-			&appsv1.Deployment{}:       {Label: ours},
-			&appsv1.StatefulSet{}:      {Label: ours},
-			&rbacv1.RoleBinding{}:      {Label: ours},
-			&corev1.Secret{}:           {Label: ours, Namespaces: system},
-			&helmv2.HelmRelease{}:      {Namespaces: system},
-			&sourcev1.HelmChart{}:      {Namespaces: system},
-			&sourcev1.HelmRepository{}: {Namespaces: system},
+			&corev1.Namespace{}:             {Label: tenants},
+			&corev1.ResourceQuota{}:         {Label: ours},
+			&corev1.LimitRange{}:            {Label: ours},
+			&appsv1.Deployment{}:            {Label: ours},
+			&appsv1.StatefulSet{}:           {Label: ours},
+			&rbacv1.RoleBinding{}:           {Label: ours},
+			&rbacv1.Role{}:                  {Label: ours},
+			&rbacv1.ClusterRole{}:           {Label: ours},
+			&rbacv1.ClusterRoleBinding{}:    {Label: ours},
+			&corev1.Service{}:               {Label: ours},
+			&corev1.ServiceAccount{}:        {Label: ours},
+			&policyv1.PodDisruptionBudget{}: {Label: ours},
+			&corev1.Secret{}:                {Label: ours, Namespaces: system},
+			&helmv2.HelmRelease{}:           {Namespaces: system},
+			&sourcev1.HelmChart{}:           {Namespaces: system},
+			&sourcev1.HelmRepository{}:      {Namespaces: system},
 		},
 	}
 }
@@ -107,11 +114,11 @@ func Add(mgr ctrl.Manager, o Options) error {
 func CachesSynced(mgr ctrl.Manager) func(*http.Request) error {
 	return func(request *http.Request) error {
 		var errs []error
-		for _, object := range []client.Object{
+		for _, object := range append(cloudspace.MetadataOnly(),
 			&v1alpha1.Tenant{}, &v1alpha1.CloudSpace{}, &corev1.Namespace{}, &corev1.ResourceQuota{}, &corev1.LimitRange{},
 			&rbacv1.RoleBinding{}, &corev1.Secret{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &helmv2.HelmRelease{},
 			&sourcev1.HelmChart{}, &sourcev1.HelmRepository{},
-		} {
+		) {
 			errs = append(errs, synced(request.Context(), mgr.GetCache(), object))
 		}
 		return errors.Join(errs...)

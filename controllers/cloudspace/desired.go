@@ -164,6 +164,7 @@ func desiredControlPlaneRelease(s *scope, platform *configv1alpha1.PlatformConfi
 	release.Spec.TargetNamespace = s.names.HostNamespace()
 	release.Spec.StorageNamespace = names.SystemNamespace
 	release.Spec.ServiceAccountName = platform.Helm.ServiceAccountName
+	release.Spec.DriftDetection = &helmv2.DriftDetection{Mode: helmv2.DriftDetectionEnabled}
 	release.Spec.CommonMetadata = &helmv2.CommonMetadata{Labels: s.owner.Labels()}
 	return release
 }

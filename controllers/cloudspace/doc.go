@@ -20,6 +20,6 @@
 //
 // observe.go reads, desired.go and values.go say what should be, release.go judges a HelmRelease, kubeconfig.go rebuilds
 // the kubeconfig, workloads.go, diagnose.go and minimum.go judge what runs, why it does not, and whether it has room, status.go
-// sums up. Those, but for observe.go, are pure. startup.go looks at pods of a control plane that does not start, kubeconfigwatch.go
+// sums up. Those, but for observe.go, are pure. drift.go has Flux put right what was altered by hand, startup.go looks at pods of a control plane that does not start, kubeconfigwatch.go
 // follows the kubeconfig, flux.go asks inside, and teardown.go is the way down.
 package cloudspace

@@ -11,6 +11,9 @@ import (
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 )
 
+// eventDrift is the reason of events that tell of parts of a control plane that were altered or removed by hand.
+const eventDrift = "DriftFound"
+
 // announce tells, in events, of what is new in a status: each phase that is entered, each step that is proven, and what
 // went wrong.
 func (r *Reconciler) announce(object *v1alpha1.CloudSpace, before v1alpha1.CloudSpaceStatus) {

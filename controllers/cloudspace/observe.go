@@ -34,6 +34,8 @@ type observed struct {
 	flux            *helmv2.HelmRelease
 	advisor         *helmv2.HelmRelease
 	kubeconfig      *corev1.Secret
+	// parts is what the chart of the control plane made.
+	parts parts
 	// running are the versions that this pass found installed.
 	running v1alpha1.CloudSpaceVersions
 	// credentials is the kubeconfig as it was rebuilt in this pass.

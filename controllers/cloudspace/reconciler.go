@@ -37,6 +37,7 @@ type Reconciler struct {
 	Clock    clock.PassiveClock
 
 	fluxProven fluxProofs
+	looks      looks
 }
 
 // scope is one pass over one CloudSpace.
@@ -51,8 +52,10 @@ type scope struct {
 	retryNow bool
 	token    string
 	// now is when the pass began: what is due is decided once.
-	now      time.Time
-	backoff  retry.Backoff
+	now     time.Time
+	backoff retry.Backoff
+	// comeBack is when this CloudSpace must be looked at again, whatever becomes of the steps; zero means that a watch will tell.
+	comeBack time.Duration
 	observed observed
 	// short says why the control plane is not all that is asked for; nil when it is.
 	short error
@@ -111,6 +114,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, outcomes []step.Outco
 	result := step.Later(ctx, outcomes)
 	result.RequeueAfter = earlier(result.RequeueAfter, conditions.NextDeadline(status.Conditions, outcomes, now))
 	result.RequeueAfter = earlier(result.RequeueAfter, retry.Wait(status.Retry, now))
+	result.RequeueAfter = earlier(result.RequeueAfter, s.comeBack)
 	return result, nil
 }
 

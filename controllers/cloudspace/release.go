@@ -80,10 +80,11 @@ func (v verdict) asError(role string) error {
 	}
 }
 
-// askedAgain tells whether Flux was asked to try again and has not begun to.
+// askedAgain tells whether Flux was asked to try again and has not begun to. Being asked to look whether all is as it should be is
+// no new try: what was installed stays installed.
 func askedAgain(release *helmv2.HelmRelease) bool {
 	request, asked := meta.ReconcileAnnotationValue(release.Annotations)
-	return asked && request != release.Status.LastHandledReconcileAt
+	return asked && request == release.Annotations[helmv2.ResetRequestAnnotation] && request != release.Status.LastHandledReconcileAt
 }
 
 // tryAgain asks Flux to try a release again, and to forget how often it failed.

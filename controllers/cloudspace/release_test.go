@@ -168,6 +168,10 @@ func TestJudge(t *testing.T) {
 		"the chart cannot be fetched again, and the old one is kept": {
 			release: release(), chart: chart(notFetched, func(c *sourcev1.HelmChart) { c.Status.Artifact = &meta.Artifact{} }), want: verdict{state: releaseReady},
 		},
+		"it corrects drift": {
+			reason:  "what is installed stays installed",
+			release: release(with(says("Ready", "Unknown", "Progressing", "correcting cluster drift"), progressing)), want: verdict{state: releaseReady},
+		},
 		"the chart is there": {release: release(), chart: chart(), want: verdict{state: releaseReady}},
 		"the chart is lost, and what it brought runs": {
 			reason:  "what runs does not need it",
@@ -204,7 +208,7 @@ func TestJudge(t *testing.T) {
 }
 
 func TestARequestToFluxIsOpenUntilFluxHasBegun(t *testing.T) {
-	const key = "reconcile.fluxcd.io/requestedAt"
+	const key, reset = "reconcile.fluxcd.io/requestedAt", "reconcile.fluxcd.io/resetAt"
 	tests := map[string]struct {
 		annotations map[string]string
 		handled     string
@@ -212,9 +216,11 @@ func TestARequestToFluxIsOpenUntilFluxHasBegun(t *testing.T) {
 	}{
 		"nobody asked":                   {},
 		"nobody asks any more":           {handled: "1"},
-		"it has not begun":               {annotations: map[string]string{key: "1"}, want: true},
-		"it has begun":                   {annotations: map[string]string{key: "1"}, handled: "1"},
-		"it is asked again":              {annotations: map[string]string{key: "2"}, handled: "1", want: true},
+		"it has not begun":               {annotations: map[string]string{key: "1", reset: "1"}, want: true},
+		"it has begun":                   {annotations: map[string]string{key: "1", reset: "1"}, handled: "1"},
+		"it is asked again":              {annotations: map[string]string{key: "2", reset: "2"}, handled: "1", want: true},
+		"only to look":                   {annotations: map[string]string{key: "1"}},
+		"only to look, after a try":      {annotations: map[string]string{key: "2", reset: "1"}, handled: "1"},
 		"only to forget how often":       {annotations: map[string]string{"reconcile.fluxcd.io/resetAt": "1"}},
 		"an empty request that it knows": {annotations: map[string]string{key: ""}},
 	}

@@ -34,6 +34,9 @@ import (
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch;create;update;delete
 // +kubebuilder:rbac:groups="",resources=resourcequotas;limitranges,verbs=get;list;watch;create;update
 // +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=services;serviceaccounts,verbs=list;watch
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;clusterroles;clusterrolebindings,verbs=list;watch
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=list;watch
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=get;list;watch;create;update
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,resourceNames=tenant-controller-host-namespace,verbs=bind
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -52,7 +55,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 	asked := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, apply.FinalizerLost(v1alpha1.FinalizerCloudSpace))
 	owner := handler.EnqueueRequestsFromMapFunc(byLabels)
 	all := handler.EnqueueRequestsFromMapFunc(r.all)
-	return ctrl.NewControllerManagedBy(mgr).
+	controlledBy := ctrl.NewControllerManagedBy(mgr)
+	for _, object := range MetadataOnly() {
+		controlledBy.Watches(object, owner, builder.OnlyMetadata)
+	}
+	return controlledBy.
 		Named("cloudspace").
 		For(&v1alpha1.CloudSpace{}, builder.WithPredicates(asked)).
 		Watches(&v1alpha1.Tenant{}, handler.EnqueueRequestsFromMapFunc(r.ofTenant), builder.WithPredicates(predicate.Funcs{UpdateFunc: tenantChanged})).

@@ -44,6 +44,7 @@ func newStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.CloudS
 		status.Endpoint = s.names.Endpoint()
 		status.Kubeconfig = v1alpha1.KubeconfigStatus{Secret: s.names.KubeconfigSecret(), Expires: &expires}
 	}
+	status.Drift = nextDrift(previous.Drift, o.parts, meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionControlPlaneReady))
 	status.Phase = phase(status.Conditions, wasActive)
 	status.Timeline = conditions.Enter(previous.Timeline, string(status.Phase), s.object.CreationTimestamp, now)
 	return status

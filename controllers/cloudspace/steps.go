@@ -91,6 +91,9 @@ func (r *Reconciler) ensureControlPlane(ctx context.Context, s *scope) (err erro
 	if o.controlPlane, err = r.ensureRelease(ctx, s, roleControlPlane, releaseVersions(desired).VCluster, o.controlPlane, desired); err != nil {
 		return err
 	}
+	if err := r.mendDrift(ctx, s); err != nil {
+		return err
+	}
 	if err := r.controlPlaneRuns(ctx, s); err != nil {
 		return err
 	}

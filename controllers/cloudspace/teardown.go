@@ -44,6 +44,7 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (ctrl.Result, error
 	if err == nil {
 		r.fluxProven.forget(s.object.UID)
 		r.Rollout.Leave(s.object.UID)
+		r.looks.forget(s.object.UID)
 		return step.Result(r.RemoveFinalizer(ctx, s.object, v1alpha1.FinalizerCloudSpace))
 	}
 	if step.Class(err) != "Stale" {

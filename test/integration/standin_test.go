@@ -133,6 +133,9 @@ func (s *standIn) helmRelease(ctx context.Context, release *helmv2.HelmRelease) 
 	if ready, err := s.chartReady(ctx, release); err != nil || !ready {
 		return true, err
 	}
+	if finished(release) && release.Annotations[helmv2.ResetRequestAnnotation] != release.Annotations[meta.ReconcileRequestAnnotation] {
+		return false, s.lookForDrift(ctx, release)
+	}
 	if err := s.progress(ctx, release, "Running 'install' action with timeout of 10m0s", true); err != nil {
 		return false, err
 	}
@@ -159,46 +162,6 @@ func (s *standIn) uninstall(ctx context.Context, release *helmv2.HelmRelease, b 
 	}
 	controllerutil.RemoveFinalizer(release, helmv2.HelmReleaseFinalizer)
 	return s.client.Update(ctx, release)
-}
-
-func (s *standIn) makeControlPlane(ctx context.Context, release *helmv2.HelmRelease) error {
-	for _, part := range controlPlaneOf(release) {
-		err := s.client.Create(ctx, part)
-		if apierrors.IsAlreadyExists(err) {
-			err = s.client.Update(ctx, part)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// controlPlaneOf is what the vCluster chart makes, as far as the operator looks at it.
-func controlPlaneOf(release *helmv2.HelmRelease) []client.Object {
-	if !strings.HasPrefix(release.Spec.TargetNamespace, "vcluster-") {
-		return nil
-	}
-	made := func(name string) metav1.ObjectMeta {
-		m := metav1.ObjectMeta{Name: name, Namespace: release.Spec.TargetNamespace}
-		if common := release.Spec.CommonMetadata; common != nil {
-			m.Labels, m.Annotations = common.Labels, common.Annotations
-		}
-		return m
-	}
-	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "vcluster"}}
-	pod := corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: selector.MatchLabels},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "example.com/a:1"}}},
-	}
-	if common := release.Spec.CommonMetadata; common != nil {
-		// The chart rolls its pods when the values changed.
-		pod.Annotations = common.Annotations
-	}
-	return []client.Object{
-		&appsv1.StatefulSet{ObjectMeta: made(release.Spec.ReleaseName + "-etcd"), Spec: appsv1.StatefulSetSpec{Selector: selector, Template: pod}},
-		&appsv1.Deployment{ObjectMeta: made(release.Spec.ReleaseName), Spec: appsv1.DeploymentSpec{Selector: selector, Template: pod}},
-	}
 }
 
 func (s *standIn) statefulSet(ctx context.Context, etcd *appsv1.StatefulSet) (wait bool, err error) {
@@ -318,6 +281,7 @@ func (s *standIn) installed(ctx context.Context, release *helmv2.HelmRelease) er
 		apimeta.RemoveStatusCondition(&release.Status.Conditions, meta.ReconcilingCondition)
 		release.Status.History = append(helmv2.Snapshots{made}, release.Status.History...)
 		release.Status.StorageNamespace = release.Spec.StorageNamespace
+		release.Status.Inventory = inventory(release)
 		handled(release)
 	})
 }
@@ -404,7 +368,7 @@ func (s *standIn) namespace(ctx context.Context, namespace *corev1.Namespace) (w
 		return true, nil
 	}
 	in := client.InNamespace(namespace.Name)
-	for _, kind := range []client.Object{&v1alpha1.CloudSpace{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.Secret{}, &corev1.ResourceQuota{}, &corev1.LimitRange{}, &rbacv1.RoleBinding{}} {
+	for _, kind := range []client.Object{&v1alpha1.CloudSpace{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.Secret{}, &corev1.ResourceQuota{}, &corev1.LimitRange{}, &rbacv1.RoleBinding{}, &rbacv1.Role{}, &corev1.Service{}, &corev1.ServiceAccount{}} {
 		if err := s.client.DeleteAllOf(ctx, kind, in); err != nil {
 			return false, err
 		}

@@ -39,6 +39,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &tenancyv1alpha1.DefaultCloudSpaceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DeletionStep"):
 		return &tenancyv1alpha1.DeletionStepApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DriftStatus"):
+		return &tenancyv1alpha1.DriftStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Endpoint"):
 		return &tenancyv1alpha1.EndpointApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Etcd"):

@@ -227,6 +227,10 @@ type CloudSpaceStatus struct {
 	// +optional
 	Retry RetryStatus `json:"retry,omitzero"`
 
+	// drift tells altered parts of the control plane from those that are as its chart says.
+	// +optional
+	Drift DriftStatus `json:"drift,omitzero"`
+
 	// timeline lists the phases in the order they were entered, the newest last.
 	// +optional
 	// +listType=atomic
@@ -269,6 +273,20 @@ type KubeconfigStatus struct {
 	// expires is the end of the client certificate's validity.
 	// +optional
 	Expires *metav1.Time `json:"expires,omitempty"`
+}
+
+// DriftStatus is how the parts of a control plane stood when Flux last compared them with the chart. Parts that differ from it were
+// altered since.
+type DriftStatus struct {
+	// look names that time.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Look string `json:"look,omitempty"`
+
+	// parts is a digest of the parts' identities and versions.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Parts string `json:"parts,omitempty"`
 }
 
 // DeletionStep is one step of taking a CloudSpace down.

@@ -35,6 +35,8 @@ type CloudSpaceStatusApplyConfiguration struct {
 	Kubeconfig *KubeconfigStatusApplyConfiguration `json:"kubeconfig,omitempty"`
 	// retry tells of tries that went wrong, and when the next one is.
 	Retry *RetryStatusApplyConfiguration `json:"retry,omitempty"`
+	// drift tells altered parts of the control plane from those that are as its chart says.
+	Drift *DriftStatusApplyConfiguration `json:"drift,omitempty"`
 	// timeline lists the phases in the order they were entered, the newest last.
 	Timeline []PhaseTransitionApplyConfiguration `json:"timeline,omitempty"`
 	// deletion lists the steps of taking the CloudSpace down and whether each is done.
@@ -121,6 +123,14 @@ func (b *CloudSpaceStatusApplyConfiguration) WithKubeconfig(value *KubeconfigSta
 // If called multiple times, the Retry field is set to the value of the last call.
 func (b *CloudSpaceStatusApplyConfiguration) WithRetry(value *RetryStatusApplyConfiguration) *CloudSpaceStatusApplyConfiguration {
 	b.Retry = value
+	return b
+}
+
+// WithDrift sets the Drift field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Drift field is set to the value of the last call.
+func (b *CloudSpaceStatusApplyConfiguration) WithDrift(value *DriftStatusApplyConfiguration) *CloudSpaceStatusApplyConfiguration {
+	b.Drift = value
 	return b
 }
 
