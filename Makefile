@@ -50,6 +50,12 @@ fuzz: ## Fuzz the host name map for a minute each way
 	go test ./internal/names -fuzz FuzzHostNamesAreReversible -fuzztime 1m
 	go test ./internal/names -fuzz FuzzHostNamesAreOneToOne -fuzztime 1m
 
+.PHONY: soak
+soak: $(HOSTCLUSTER) ## Create, break, mend and delete CloudSpaces for an hour while parts of the platform are killed. SOAK_DURATION=10m
+	@$(HOSTCLUSTER) up
+	@$(IN_CLUSTER) hack/deploy-local.sh
+	@$(IN_CLUSTER) HOSTCLUSTER=$(abspath $(HOSTCLUSTER)) go test -tags soak -count=1 -timeout 24h -v ./test/soak
+
 .PHONY: bench-provision
 bench-provision: $(HOSTCLUSTER) ## Time a CloudSpace against a bare helm install of the same values, and print the ratio
 	@$(HOSTCLUSTER) up

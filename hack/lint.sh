@@ -11,5 +11,5 @@ lint=$root/.local/bin/golangci-lint
 go -C hack/tools/lint build -o "$lint" github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 for module in . charts hack/hostcluster hack/images; do
   echo "lint $module"
-  (cd "$module" && "$lint" run --config "$root/.golangci.yml" --build-tags e2e ./...)
+  (cd "$module" && "$lint" run --config "$root/.golangci.yml" --build-tags e2e,soak ./...)
 done
