@@ -43,7 +43,8 @@ test-integration: $(HOSTCLUSTER) ## The controllers on a real kube-apiserver and
 test-e2e: $(HOSTCLUSTER) ## The journeys on the local host cluster, with real Flux and vCluster
 	@$(HOSTCLUSTER) up
 	@$(IN_CLUSTER) hack/deploy-local.sh
-	@$(IN_CLUSTER) HOSTCLUSTER=$(abspath $(HOSTCLUSTER)) go test -tags e2e -count=1 -timeout 30m -v ./test/e2e/...
+	@hack/hostcluster/previous.sh
+	@$(IN_CLUSTER) HOSTCLUSTER=$(abspath $(HOSTCLUSTER)) PREVIOUS_KUBERNETES=$$(hack/hostcluster/previous.sh version) go test -tags e2e -count=1 -timeout 30m -v ./test/e2e/...
 
 .PHONY: fuzz
 fuzz: ## Fuzz the host name map for a minute each way

@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tantilium/cloud-runner/hack/hostcluster/internal/archive"
 	"github.com/tantilium/cloud-runner/hack/hostcluster/internal/cluster"
 	"github.com/tantilium/cloud-runner/hack/hostcluster/internal/supervisor"
+	"github.com/tantilium/cloud-runner/hack/hostcluster/internal/toolchain"
 )
 
 func newRoot() *cobra.Command {
@@ -134,6 +136,7 @@ It reads Secret kubeopera-system/cloudspace-HOST-NAME-kubeconfig and leads it th
 
 func imageCommand(clone *string) *cobra.Command {
 	var entrypoint, user string
+	var shell bool
 	load := &cobra.Command{
 		Use:   "load REF SOURCE:TARGET...",
 		Short: "Make a one-layer image of files and bring it into the running cluster",
@@ -145,11 +148,16 @@ func imageCommand(clone *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.LoadImage(command.Context(), args[0], words, user, args[1:])
+			image := archive.Image{Ref: args[0], Entrypoint: words, User: user}
+			if shell {
+				image.Files = archive.Shell(toolchain.Busybox)
+			}
+			return c.LoadImage(command.Context(), image, args[1:])
 		}),
 	}
 	load.Flags().StringVar(&entrypoint, "entrypoint", "", `the image's entry point, a JSON list such as '["/server"]'`)
 	load.Flags().StringVar(&user, "user", "", "the image's user and group in digits, such as 65532:65532 (default: root)")
+	load.Flags().BoolVar(&shell, "shell", false, "add a shell and the usual commands under /bin")
 	image := &cobra.Command{Use: "image", Short: "Bring images into the cluster"}
 	image.AddCommand(load)
 	return image

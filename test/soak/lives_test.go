@@ -12,6 +12,7 @@ import (
 	"time"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -88,6 +89,7 @@ func (s *soak) breakAndRecover(ctx context.Context, id string, random *rand.Rand
 		{"etcd killed", pods("vcluster-etcd")},
 		{"HelmRelease deleted", gone(&helmv2.HelmRelease{ObjectMeta: named(system, id)})},
 		{"kubeconfig deleted", gone(&corev1.Secret{ObjectMeta: named(system, "cloudspace-"+id+"-kubeconfig")})},
+		{"Deployment of the control plane deleted", gone(&appsv1.Deployment{ObjectMeta: named(host, id)})},
 		{"quota deleted", gone(&corev1.ResourceQuota{ObjectMeta: named(host, "cloudspace")})},
 		{"asked to retry", func() error {
 			tenant := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: id}}
@@ -98,7 +100,7 @@ func (s *soak) breakAndRecover(ctx context.Context, id string, random *rand.Rand
 			return s.api.Patch(ctx, tenant, client.RawPatch(types.MergePatchType,
 				[]byte(`{"spec":{"defaultCloudSpace":{"template":{"spec":{"controlPlane":{"size":"Medium"},"resources":{"cpu":"4","memory":"8Gi"}}}}}}`)))
 		}},
-	}[random.IntN(7)]
+	}[random.IntN(8)]
 	s.try(ctx, bad.name+" of "+id, bad.do)
 	s.report.count(bad.name)
 	// What was done is noticed first: only then does being ready mean anything.

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/tantilium/cloud-runner/hack/hostcluster/internal/archive"
 	"github.com/tantilium/cloud-runner/hack/hostcluster/internal/supervisor"
 )
 
@@ -90,7 +91,7 @@ func TestKubeconfigWithoutAServerIsRefused(t *testing.T) {
 
 func TestImageFilesMustHaveATarget(t *testing.T) {
 	for _, pair := range []string{"source", "source:", ":/target", "source:relative"} {
-		err := (&Cluster{}).LoadImage(t.Context(), "example.test/a/b:1", nil, "", []string{pair})
+		err := (&Cluster{}).LoadImage(t.Context(), archive.Image{Ref: "example.test/a/b:1"}, []string{pair})
 		if err == nil || !strings.Contains(err.Error(), "SOURCE:TARGET") {
 			t.Errorf("%q: error %v, want one that tells the form", pair, err)
 		}

@@ -89,10 +89,9 @@ func (c *Cluster) ctr(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// LoadImage makes a one-layer image called ref of files of the machine, each given as SOURCE:TARGET, and brings it into the
-// running cluster. An image of that name is replaced; pods that run keep what they have.
-func (c *Cluster) LoadImage(ctx context.Context, ref string, entrypoint []string, user string, files []string) error {
-	image := archive.Image{Ref: ref, Entrypoint: entrypoint, User: user}
+// LoadImage makes a one-layer image of files of the machine, each given as SOURCE:TARGET, and brings it into the running
+// cluster. An image of that name is replaced; pods that run keep what they have.
+func (c *Cluster) LoadImage(ctx context.Context, image archive.Image, files []string) error {
 	for _, pair := range files {
 		source, target, ok := strings.Cut(pair, ":")
 		if !ok || source == "" || !strings.HasPrefix(target, "/") {
@@ -112,7 +111,7 @@ func (c *Cluster) LoadImage(ctx context.Context, ref string, entrypoint []string
 	if err := c.importArchive(ctx, path); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "image %s is in the cluster\n", ref)
+	fmt.Fprintf(c.out, "image %s is in the cluster\n", image.Ref)
 	return nil
 }
 

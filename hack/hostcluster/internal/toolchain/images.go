@@ -21,8 +21,10 @@ const (
 	KustomizeControllerImage = "ghcr.io/fluxcd/kustomize-controller:" + KustomizeController
 )
 
+// Busybox is the static shell of the machine that images with a shell get.
+const Busybox = "/bin/busybox"
+
 const (
-	busybox        = "/bin/busybox"
 	authorities    = "/etc/ssl/certs/ca-certificates.crt"
 	nobody         = "65534:65534"
 	kubernetesPath = "/kubernetes/"
@@ -34,7 +36,7 @@ func images(bin string) []archive.Image {
 	built := func(name, target string) archive.File {
 		return archive.File{Source: filepath.Join(bin, name), Target: target}
 	}
-	shell := archive.Shell(busybox)
+	shell := archive.Shell(Busybox)
 	certificates := archive.File{Source: authorities, Target: authorities}
 	return []archive.Image{
 		{Ref: node.PauseImage, Entrypoint: []string{"/pause"}, User: nobody, Files: []archive.File{built("pause", "/pause")}},

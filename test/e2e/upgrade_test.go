@@ -1,0 +1,168 @@
+//go:build e2e
+
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+)
+
+const (
+	current = "v1.36.0"
+	// absent is a version whose image is nowhere.
+	absent = "v1.35.99"
+)
+
+// upgrade moves the platform's default version: first to one that cannot start, which stops the rollout at the first CloudSpace
+// and costs nobody anything, then from one minor version to the next, one CloudSpace after the other, with all their data.
+func (h *host) upgrade(t *testing.T) {
+	g := NewWithT(t)
+	previous := os.Getenv("PREVIOUS_KUBERNETES")
+	g.Expect(previous).NotTo(BeEmpty(), "PREVIOUS_KUBERNETES is not set: run make test-e2e")
+	t.Cleanup(func() { h.offer(t, nil) })
+	ids := []string{"heidi", "ivan"}
+
+	h.offer(t, []string{previous, current})
+	for _, id := range ids {
+		g.Expect(h.Create(t.Context(), &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: id}})).To(Succeed())
+	}
+	inside := map[string]cluster{}
+	for _, id := range ids {
+		g.Eventually(h.upToDate(t, id), provisioning, interval).Should(Equal(previous))
+		inside[id] = openCloudSpace(t, id)
+		g.Expect(inside[id].served(g)).To(Equal(previous))
+		g.Expect(inside[id].Create(t.Context(), keepsake(id))).To(Succeed())
+	}
+
+	h.offer(t, []string{absent, previous, current})
+	var failed, waits string
+	g.Eventually(func(g Gomega) {
+		failed, waits = "", ""
+		for _, id := range ids {
+			space := h.cloudSpaceOf(g, id)
+			switch {
+			case meta.IsStatusConditionTrue(space.Status.Conditions, "Stalled"):
+				failed = id
+				g.Expect(meta.FindStatusCondition(space.Status.Conditions, "Stalled").Reason).To(Equal("ImagePullFailed"))
+			case meta.FindStatusCondition(space.Status.Conditions, "UpToDate").Reason == "RolloutStopped":
+				waits = id
+				g.Expect(meta.IsStatusConditionTrue(space.Status.Conditions, "Ready")).To(BeTrue(), "what waits works on")
+			}
+			g.Expect(space.Status.Phase).To(BeEquivalentTo("Active"))
+		}
+		g.Expect([]string{failed, waits}).To(ConsistOf(ids), "one failed, one is not touched")
+	}, provisioning, interval).Should(Succeed())
+	g.Expect(h.images(g, waits)).To(ContainElement(HaveSuffix(":" + previous)))
+	for _, id := range ids {
+		g.Expect(inside[id].served(g)).To(Equal(previous), "the API server of %s works on", id)
+	}
+
+	h.offer(t, []string{current, previous})
+	for _, id := range ids {
+		g.Eventually(h.upToDate(t, id), provisioning, interval).Should(Equal(current))
+		g.Expect(inside[id].served(g)).To(HavePrefix("v1.36."))
+		kept := keepsake(id)
+		g.Expect(inside[id].Get(t.Context(), client.ObjectKeyFromObject(kept), kept)).To(Succeed())
+		g.Expect(kept.Data).To(Equal(keepsake(id).Data))
+		g.Expect(phasesOf(h.cloudSpaceOf(g, id))).To(HaveExactElements("Pending", "Provisioning", "InstallingFlux", "Active"))
+	}
+	h.removeTenants(ids...)
+}
+
+// offer installs the platform with these Kubernetes versions, the first one the default, and a short deadline for control planes;
+// with none as it was.
+func (h *host) offer(t *testing.T, versions []string) {
+	t.Helper()
+	g := NewWithT(t)
+	path := filepath.Join("..", "..", "config", "local", "platform-config.yaml")
+	text, err := os.ReadFile(path)
+	g.Expect(err).NotTo(HaveOccurred())
+	if versions != nil {
+		var config map[string]any
+		g.Expect(yaml.Unmarshal(text, &config)).To(Succeed())
+		var offered []any
+		for _, version := range versions {
+			offered = append(offered, map[string]any{"version": version, "etcd": "3.6.8-0", "coreDNS": "1.14.2"})
+		}
+		config["kubernetes"] = offered
+		if versions[0] == absent {
+			config["deadlines"] = map[string]any{"controlPlane": "40s"}
+		}
+		text, err = yaml.Marshal(config)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	file := filepath.Join(t.TempDir(), "platform-config.yaml")
+	g.Expect(os.WriteFile(file, text, 0o600)).To(Succeed())
+	operator := &appsv1.Deployment{}
+	// Not the context of the test: it is over when the platform is put back.
+	g.Expect(h.Get(context.Background(), client.ObjectKey{Namespace: "kubeopera-system", Name: "tenant-controller"}, operator)).To(Succeed())
+	deploy := exec.CommandContext(context.Background(), filepath.Join("..", "..", "hack", "deploy.sh"))
+	deploy.Env = append(os.Environ(), "PLATFORM_CONFIG="+file, "IMAGE="+operator.Spec.Template.Spec.Containers[0].Image)
+	out, err := deploy.CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), string(out))
+}
+
+// upToDate gives the version of a CloudSpace that is ready and all that is asked for, or nothing.
+func (h *host) upToDate(t *testing.T, id string) func(Gomega) string {
+	t.Helper()
+	return func(g Gomega) string {
+		space := h.cloudSpaceOf(g, id)
+		for _, condition := range []string{"Ready", "UpToDate"} {
+			if !meta.IsStatusConditionTrue(space.Status.Conditions, condition) {
+				return ""
+			}
+		}
+		return space.Status.Versions.Kubernetes
+	}
+}
+
+func (h *host) cloudSpaceOf(g Gomega, id string) *v1alpha1.CloudSpace {
+	space := &v1alpha1.CloudSpace{}
+	g.Expect(h.Get(h.t.Context(), client.ObjectKey{Namespace: "tenant-" + id, Name: "default"}, space)).To(Succeed())
+	return space
+}
+
+// images are those that the control plane of a tenant's default CloudSpace is made of.
+func (h *host) images(g Gomega, id string) (images []string) {
+	server := &appsv1.Deployment{}
+	g.Expect(h.Get(h.t.Context(), client.ObjectKey{Namespace: "vcluster-" + id, Name: id}, server)).To(Succeed())
+	for _, container := range slices.Concat(server.Spec.Template.Spec.InitContainers, server.Spec.Template.Spec.Containers) {
+		images = append(images, container.Image)
+	}
+	return images
+}
+
+// served is the version that an API server says it is.
+func (c cluster) served(g Gomega) string {
+	info, err := c.Discovery().ServerVersion()
+	g.Expect(err).NotTo(HaveOccurred())
+	return info.GitVersion
+}
+
+func keepsake(id string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "keepsake", Namespace: "default"}, Data: map[string]string{"of": id}}
+}
+
+func phasesOf(space *v1alpha1.CloudSpace) (phases []string) {
+	for _, entry := range space.Status.Timeline {
+		phases = append(phases, entry.Phase)
+	}
+	return phases
+}
