@@ -32,7 +32,7 @@ unchanged() {
 }
 fingerprint() { git ls-files -co --exclude-standard -z | sort -z | xargs -0 sha256sum 2> /dev/null | sha256sum; }
 
-tidy() { for m in . charts hack/tools hack/tools/lint hack/hostcluster hack/images; do go -C "$m" mod tidy; done; }
+tidy() { for m in . charts hack/tools hack/tools/lint hack/hostcluster hack/hostcluster/previous hack/images; do go -C "$m" mod tidy; done; }
 
 project() {
   local ok=0 path kind
