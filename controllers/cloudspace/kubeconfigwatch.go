@@ -6,6 +6,7 @@ package cloudspace
 import (
 	"context"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,8 +34,14 @@ type KubeconfigWatch struct {
 
 type followed struct {
 	store cache.Store
-	stop  context.CancelFunc
+	since time.Time
+	// synced tells whether the store has what stands.
+	synced func() bool
+	stop   context.CancelFunc
 }
+
+// followPatience is how long a watch that has begun may take to hear what stands, before it counts as nothing.
+const followPatience = 10 * time.Second
 
 // NewKubeconfigWatch makes a watch that follows nothing yet.
 func NewKubeconfigWatch(client kubernetes.Interface) *KubeconfigWatch {
@@ -57,22 +64,25 @@ func (w *KubeconfigWatch) Start(ctx context.Context) error {
 	return nil
 }
 
-// Follow begins to watch a CloudSpace's Secret, if that is not done yet, and returns it as last seen; nil when it has not
-// been seen. It never calls the API server itself.
-func (w *KubeconfigWatch) Follow(cloudSpace types.NamespacedName, n names.CloudSpace) *corev1.Secret {
+// Follow begins to watch a CloudSpace's Secret, if that is not done yet, and returns it as last seen; nil when there is none. It is not
+// known while the watch has only begun: an operator that has just started must not take each CloudSpace for one without a kubeconfig.
+// It never calls the API server itself.
+func (w *KubeconfigWatch) Follow(cloudSpace types.NamespacedName, n names.CloudSpace, now time.Time) (secret *corev1.Secret, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f, ok := w.followed[cloudSpace]
 	if !ok {
 		f = w.begin(cloudSpace, n)
+		f.since = now
 		w.followed[cloudSpace] = f
 	}
+	known = f.synced() || now.Sub(f.since) > followPatience
 	object, exists, err := f.store.GetByKey(n.HostNamespace() + "/" + n.SourceSecret())
 	if err != nil || !exists {
-		return nil
+		return nil, known
 	}
-	secret, _ := object.(*corev1.Secret)
-	return secret
+	secret, _ = object.(*corev1.Secret)
+	return secret, true
 }
 
 // Forget ends the watch of a CloudSpace that is being taken down.
@@ -104,7 +114,7 @@ func (w *KubeconfigWatch) begin(cloudSpace types.NamespacedName, n names.CloudSp
 	// The watch outlives the pass that begins it; Forget or Start ends it.
 	ctx, stop := context.WithCancel(context.Background())
 	go controller.RunWithContext(ctx)
-	return followed{store: store, stop: stop}
+	return followed{store: store, synced: controller.HasSynced, stop: stop}
 }
 
 func withoutManagedFields(object any) (any, error) {

@@ -118,8 +118,11 @@ func (r *Reconciler) offered(spec v1alpha1.CloudSpaceSpec) (version configv1alph
 // ensureKubeconfig copies the vCluster's kubeconfig. It is made anew from its parts, because everybody who can write in
 // the host namespace could have written it.
 func (r *Reconciler) ensureKubeconfig(ctx context.Context, s *scope) (err error) {
-	source := r.Kubeconfigs.Follow(s.key(), s.names) //nolint:contextcheck // what it begins to watch is watched beyond this pass.
-	if source == nil {
+	source, known := r.Kubeconfigs.Follow(s.key(), s.names, s.now) //nolint:contextcheck // what it begins to watch is watched beyond this pass.
+	switch {
+	case !known:
+		return step.ErrStale
+	case source == nil:
 		return step.Wait(v1alpha1.ReasonWaitingForKubeconfig, "waiting for the control plane to write its kubeconfig")
 	}
 	o := &s.observed
