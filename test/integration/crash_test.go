@@ -134,6 +134,22 @@ func wholeLife(t *testing.T, id string, due map[moment]blow) life {
 	return life{moments(id, all[:half]), moments(id, all[half:]), inventory}
 }
 
+// undisturbed is the life of a tenant without any fault; all tests share it.
+func undisturbed(t *testing.T) life {
+	t.Helper()
+	theUndisturbed.Lock()
+	defer theUndisturbed.Unlock()
+	if theUndisturbed.up == nil {
+		theUndisturbed.life = wholeLife(t, ofFaults+"none", nil)
+	}
+	return theUndisturbed.life
+}
+
+var theUndisturbed struct {
+	sync.Mutex
+	life
+}
+
 // upAndDown takes a tenant through all stages. It gives what stood when it was ready, and how many calls the operator had made then.
 func upAndDown(t *testing.T, p *process) (inventory []string, half int) {
 	t.Helper()
@@ -162,12 +178,12 @@ func inventoryOf(t *testing.T, id string) []string {
 // answer may be lost. What comes of it is the same: all that belongs to the tenant, nothing else, and in the end nothing.
 func TestEndingAtEveryRequestChangesNothing(t *testing.T) {
 	t.Parallel()
-	undisturbed := wholeLife(t, ofFaults+"none", nil)
-	for i := range max(len(undisturbed.up), len(undisturbed.down)) {
+	want := undisturbed(t)
+	for i := range max(len(want.up), len(want.down)) {
 		for when, strike := range blows {
 			due := map[moment]blow{}
 			var names []string
-			for _, way := range [][]moment{undisturbed.up, undisturbed.down} {
+			for _, way := range [][]moment{want.up, want.down} {
 				if i < len(way) {
 					due[way[i]] = strike
 					names = append(names, way[i].String())
@@ -176,10 +192,15 @@ func TestEndingAtEveryRequestChangesNothing(t *testing.T) {
 			t.Run(when+" "+strings.Join(names, " and "), func(t *testing.T) {
 				t.Parallel()
 				got := wholeLife(t, fmt.Sprintf("%s%s-%02d", ofFaults, when, i), due)
-				if diff := cmp.Diff(undisturbed.inventory, got.inventory); diff != "" {
-					t.Errorf("what stands when it is ready (-undisturbed +this):\n%s", diff)
-				}
+				sameAsUndisturbed(t, got.inventory)
 			})
 		}
+	}
+}
+
+func sameAsUndisturbed(t *testing.T, inventory []string) {
+	t.Helper()
+	if diff := cmp.Diff(undisturbed(t).inventory, inventory); diff != "" {
+		t.Errorf("what stands when it is ready (-undisturbed +this):\n%s", diff)
 	}
 }

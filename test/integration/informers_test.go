@@ -13,25 +13,43 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 )
 
 type newInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
 
-// informers makes caches that have only some objects, and hear of changes with a lag.
-func informers(serves func(client.Object) bool, lag time.Duration) newInformer {
+// view is what a cache shows, and when.
+type view struct {
+	// serves tells which objects it has; nil means all.
+	serves func(client.Object) bool
+	// lag is how long after it happened it hears of a change.
+	lag time.Duration
+	// blind makes it begin empty, but for Tenants and CloudSpaces: it hears of what stands with the lag.
+	blind bool
+}
+
+// informers makes caches with a view.
+func informers(v view) newInformer {
 	return func(from toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-		return toolscache.NewSharedIndexInformer(narrowed{ListerWatcher: from, serves: serves, lag: lag}, object, resync, indexers)
+		narrow := &narrowed{ListerWatcher: from, view: v}
+		switch object.(type) {
+		case *v1alpha1.Tenant, *v1alpha1.CloudSpace:
+			narrow.blind = false
+		}
+		return toolscache.NewSharedIndexInformer(narrow, object, resync, indexers)
 	}
 }
 
-// narrowed lists and watches what serves lets through, lag after it happened. Informers call the methods with a context.
+// narrowed lists and watches what a view shows. Informers call the methods with a context.
 type narrowed struct {
 	toolscache.ListerWatcher
-	serves func(client.Object) bool
-	lag    time.Duration
+	view
+	// unseen are those that a list has left out for the watch that follows it.
+	unseen []runtime.Object
 }
 
-func (n narrowed) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (n *narrowed) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	list, err := toolscache.ToListerWatcherWithContext(n.ListerWatcher).ListWithContext(ctx, options)
 	if err != nil {
 		return nil, err
@@ -42,20 +60,27 @@ func (n narrowed) ListWithContext(ctx context.Context, options metav1.ListOption
 	}
 	kept := make([]runtime.Object, 0, len(items))
 	for _, item := range items {
-		if object, ok := item.(client.Object); !ok || n.serves(object) {
+		if object, ok := item.(client.Object); !ok || n.serves == nil || n.serves(object) {
 			kept = append(kept, item)
 		}
+	}
+	if n.blind {
+		n.blind, n.unseen, kept = false, kept, nil
 	}
 	return list, meta.SetList(list, kept)
 }
 
-func (n narrowed) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (n *narrowed) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	events, err := toolscache.ToListerWatcherWithContext(n.ListerWatcher).WatchWithContext(ctx, options)
 	if err != nil {
 		return nil, err
 	}
 	if n.lag > 0 {
-		events = delayed(ctx, events, n.lag)
+		events = delayed(ctx, events, n.lag, n.unseen)
+		n.unseen = nil
+	}
+	if n.serves == nil {
+		return events, nil
 	}
 	return watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
 		object, ok := event.Object.(client.Object)
@@ -63,8 +88,8 @@ func (n narrowed) WatchWithContext(ctx context.Context, options metav1.ListOptio
 	}), nil
 }
 
-// delayed passes events on a while after they came, in their order.
-func delayed(ctx context.Context, from watch.Interface, lag time.Duration) watch.Interface {
+// delayed passes events on a while after they came, in their order; before them, that some objects are there.
+func delayed(ctx context.Context, from watch.Interface, lag time.Duration, first []runtime.Object) watch.Interface {
 	type dated struct {
 		watch.Event
 		due time.Time
@@ -73,6 +98,9 @@ func delayed(ctx context.Context, from watch.Interface, lag time.Duration) watch
 	waiting, passed := make(chan dated, 10_000), make(chan watch.Event)
 	go func() {
 		defer close(waiting)
+		for _, object := range first {
+			waiting <- dated{watch.Event{Type: watch.Added, Object: object}, time.Now().Add(lag)}
+		}
 		for event := range from.ResultChan() {
 			waiting <- dated{event, time.Now().Add(lag)}
 		}

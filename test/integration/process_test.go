@@ -45,8 +45,8 @@ type process struct {
 	id        string
 	intercept intercept
 	platform  *configv1alpha1.PlatformConfig
-	// lag is how far its caches are behind.
-	lag time.Duration
+	// view is what its caches show of the tenant.
+	view view
 
 	calls callRecorder
 	mu    sync.Mutex
@@ -63,7 +63,7 @@ var errDead = errors.New("the operator has ended")
 func startProcess(t *testing.T, p *process) *process {
 	t.Helper()
 	if p.platform == nil {
-		p.platform = platform
+		p.platform = patientPlatform()
 	}
 	// Not the context of the test: it would end before what is to be cleaned up.
 	ctx, stop := context.WithCancel(backgroundContext)
@@ -74,6 +74,13 @@ func startProcess(t *testing.T, p *process) *process {
 	}()
 	t.Cleanup(func() { p.end(t) })
 	return p
+}
+
+// patientPlatform does not let go of what is inside before its time, however slow the machine is: what is asked for is counted.
+func patientPlatform() *configv1alpha1.PlatformConfig {
+	patient := *platform
+	patient.Deadlines.InnerRelease.Duration = time.Minute
+	return &patient
 }
 
 // end ends a process for good and waits for it.
@@ -165,7 +172,7 @@ func (p *process) cacheOptions() cache.Options {
 	}
 	options.ByObject[&v1alpha1.Tenant{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", p.id)}
 	options.ByObject[&v1alpha1.CloudSpace{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.namespace", "tenant-"+p.id)}
-	options.NewInformer = informers(func(client.Object) bool { return true }, p.lag)
+	options.NewInformer = informers(p.view)
 	return options
 }
 

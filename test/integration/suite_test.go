@@ -154,7 +154,7 @@ func newOperator() (ctrl.Manager, error) {
 	config := rest.CopyConfig(operatorConfig)
 	config.Wrap(calls.wrap)
 	options := controllers.CacheOptions()
-	options.NewInformer = informers(servesNoFaults, 0)
+	options.NewInformer = informers(view{serves: servesNoFaults})
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:     controllers.Scheme(),
 		Cache:      options,
