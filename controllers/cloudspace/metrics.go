@@ -77,6 +77,8 @@ func recordTransitions(object *v1alpha1.CloudSpace, before v1alpha1.CloudSpaceSt
 var (
 	phaseDescription = prometheus.NewDesc("kubeopera_cloudspace_phase",
 		"1 for the phase that a CloudSpace is in.", []string{"tenant", "cloudspace", "phase"}, nil)
+	outdatedDescription = prometheus.NewDesc("kubeopera_cloudspace_outdated",
+		"1 for a CloudSpace whose control plane is not yet, or cannot be, what was asked for last, with the reason.", []string{"tenant", "cloudspace", "reason"}, nil)
 	expiryDescription = prometheus.NewDesc("kubeopera_cloudspace_kubeconfig_expiry_timestamp_seconds",
 		"End of the validity of a CloudSpace's kubeconfig, in seconds since 1970.", []string{"tenant", "cloudspace"}, nil)
 )
@@ -89,10 +91,11 @@ type Collector struct {
 // Describe names what Collect tells.
 func (c Collector) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- phaseDescription
+	descriptions <- outdatedDescription
 	descriptions <- expiryDescription
 }
 
-// Collect tells one phase for each CloudSpace, and the expiry where there is a kubeconfig.
+// Collect tells one phase for each CloudSpace, why it is not up to date if it is not, and the expiry where there is a kubeconfig.
 func (c Collector) Collect(collected chan<- prometheus.Metric) {
 	list := &v1alpha1.CloudSpaceList{}
 	if err := c.Reader.List(context.Background(), list); err != nil {
@@ -103,6 +106,9 @@ func (c Collector) Collect(collected chan<- prometheus.Metric) {
 		tenant, _ := names.TenantID(object.Namespace)
 		if object.Status.Phase != "" {
 			collected <- prometheus.MustNewConstMetric(phaseDescription, prometheus.GaugeValue, 1, tenant, object.Name, string(object.Status.Phase))
+		}
+		if c := meta.FindStatusCondition(object.Status.Conditions, v1alpha1.ConditionUpToDate); c != nil && c.Status == metav1.ConditionFalse {
+			collected <- prometheus.MustNewConstMetric(outdatedDescription, prometheus.GaugeValue, 1, tenant, object.Name, c.Reason)
 		}
 		if expires := object.Status.Kubeconfig.Expires; expires != nil {
 			collected <- prometheus.MustNewConstMetric(expiryDescription, prometheus.GaugeValue, float64(expires.Unix()), tenant, object.Name)

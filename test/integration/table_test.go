@@ -73,6 +73,7 @@ func TestColumns(t *testing.T) {
 			{"*Storage", "^10Gi$"},
 			{"*Size", "^Small$"},
 			{"*VCluster", `^0\.36\.1$`},
+			{"*Up-To-Date", "^Succeeded$"},
 			{"*Flux", `^0\.1\.0$`},
 			{"*Host-Namespace", "^vcluster-columns$"},
 			{"*Endpoint", `^https://columns\.vcluster-columns\.svc:443$`},

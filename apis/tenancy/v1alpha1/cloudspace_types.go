@@ -324,6 +324,7 @@ type DeletionStep struct {
 // +kubebuilder:printcolumn:name="Storage",type=string,JSONPath=`.spec.resources.storage`,priority=1
 // +kubebuilder:printcolumn:name="Size",type=string,JSONPath=`.spec.controlPlane.size`,priority=1
 // +kubebuilder:printcolumn:name="VCluster",type=string,JSONPath=`.status.versions.vcluster`,priority=1
+// +kubebuilder:printcolumn:name="Up-To-Date",type=string,JSONPath=`.status.conditions[?(@.type=="UpToDate")].reason`,priority=1
 // +kubebuilder:printcolumn:name="Flux",type=string,JSONPath=`.status.versions.flux`,priority=1
 // +kubebuilder:printcolumn:name="Host-Namespace",type=string,JSONPath=`.status.hostNamespace`,priority=1
 // +kubebuilder:printcolumn:name="Endpoint",type=string,JSONPath=`.status.endpoint`,priority=1
