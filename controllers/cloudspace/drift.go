@@ -92,7 +92,7 @@ func (r *Reconciler) askFluxToLook(ctx context.Context, s *scope, why string) er
 func lookedAt(release *helmv2.HelmRelease) time.Time {
 	// What people ask with has a time in it too; what has none is long ago.
 	asked, _ := time.Parse(time.RFC3339Nano, release.Status.LastHandledReconcileAt)
-	if latest := release.Status.History.Latest(); latest != nil && latest.LastDeployed.After(asked) {
+	if latest := latestRelease(release); latest != nil && latest.LastDeployed.After(asked) {
 		return latest.LastDeployed.Time
 	}
 	return asked
@@ -127,7 +127,7 @@ func (r *Reconciler) observeParts(ctx context.Context, release *helmv2.HelmRelea
 // look changes each time that Flux has installed a release or has done what it was asked for.
 func look(release *helmv2.HelmRelease) string {
 	number := 0
-	if latest := release.Status.History.Latest(); latest != nil {
+	if latest := latestRelease(release); latest != nil {
 		number = latest.Version
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%d/%s", release.UID, release.Generation, number, release.Status.LastHandledReconcileAt))

@@ -129,7 +129,7 @@ func (p *fluxProofs) forget(uid types.UID) { p.byUID.Delete(uid) }
 // fluxProof identifies an installed release and the kubeconfig it is reached with.
 func fluxProof(release *helmv2.HelmRelease, c *credentials) string {
 	digest := ""
-	if latest := release.Status.History.Latest(); latest != nil {
+	if latest := latestRelease(release); latest != nil {
 		digest = latest.Digest
 	}
 	sum := sha256.Sum256(c.text)

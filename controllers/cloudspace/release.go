@@ -99,7 +99,7 @@ func installed(release *helmv2.HelmRelease, wantVersion string) bool {
 	if release.Status.ObservedGeneration != release.Generation {
 		return false
 	}
-	latest := release.Status.History.Latest()
+	latest := latestRelease(release)
 	return latest != nil && latest.Status == "deployed" && withoutBuild(latest.ChartVersion) == withoutBuild(wantVersion)
 }
 
@@ -110,6 +110,16 @@ func holds(release *helmv2.HelmRelease, ready *metav1.Condition) bool {
 		return false
 	}
 	return !failedAction(ready) || ready.Reason == helmv2.ArtifactFailedReason
+}
+
+// latestRelease is the newest in the history, or nil. An entry that is null is none, whoever wrote it.
+func latestRelease(release *helmv2.HelmRelease) (latest *helmv2.Snapshot) {
+	for _, entry := range release.Status.History {
+		if entry != nil && (latest == nil || entry.Version > latest.Version) {
+			latest = entry
+		}
+	}
+	return latest
 }
 
 // failedAction tells whether the last Helm action of this generation failed. Flux also says Ready False while it waits for
