@@ -46,16 +46,25 @@ test-e2e: $(HOSTCLUSTER) ## The journeys on the local host cluster, with real Fl
 	@hack/hostcluster/previous.sh
 	@$(IN_CLUSTER) HOSTCLUSTER=$(abspath $(HOSTCLUSTER)) PREVIOUS_KUBERNETES=$$(hack/hostcluster/previous.sh version) go test -tags e2e -count=1 -timeout 30m -v ./test/e2e/...
 
-.PHONY: fuzz
-fuzz: ## Fuzz the host name map for a minute each way
-	go test ./internal/names -fuzz FuzzHostNamesAreReversible -fuzztime 1m
-	go test ./internal/names -fuzz FuzzHostNamesAreOneToOne -fuzztime 1m
+FUZZTIME ?= 1m
+FUZZ := internal/names:FuzzHostNamesAreReversible internal/names:FuzzHostNamesAreOneToOne \
+  controllers/cloudspace:FuzzRebuildKubeconfig controllers/cloudspace:FuzzJudge controllers/cloudspace:FuzzReconcile
 
-.PHONY: soak
-soak: $(HOSTCLUSTER) ## Create, break, mend and delete CloudSpaces for an hour while parts of the platform are killed. SOAK_DURATION=10m
-	@$(HOSTCLUSTER) up
-	@$(IN_CLUSTER) hack/deploy-local.sh
-	@$(IN_CLUSTER) HOSTCLUSTER=$(abspath $(HOSTCLUSTER)) go test -tags soak -count=1 -timeout 24h -v ./test/soak
+.PHONY: fuzz
+fuzz: ## Fuzz host names, kubeconfigs, what Flux says, and the reconciler: FUZZTIME each, one minute by default
+	@for target in $(FUZZ); do \
+	  go test ./$${target%:*} -run '^$$' -fuzz "^$${target#*:}$$" -fuzztime $(FUZZTIME); \
+	done
+
+.PHONY: race
+race: ## Unit tests with the race detector, which needs a C compiler
+	@command -v $${CC:-gcc} > /dev/null || { echo "the race detector needs a C compiler: apt-get install gcc libc6-dev" >&2; exit 2; }
+	CGO_ENABLED=1 go test -race ./apis/... ./cmd/... ./controllers/... ./internal/...
+
+.PHONY: stress
+stress: ## Unit tests many times over, in random order, to find those that do not always pass
+	go test -count=$(or $(COUNT),100) -shuffle=on ./internal/... ./controllers/tenant
+	go test -count=$(or $(COUNT),20) -shuffle=on ./controllers/cloudspace
 
 .PHONY: bench-provision
 bench-provision: $(HOSTCLUSTER) ## Time a CloudSpace against a bare helm install of the same values, and print the ratio
