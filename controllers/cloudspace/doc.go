@@ -20,6 +20,7 @@
 //
 // observe.go reads, desired.go and values.go say what should be, release.go judges a HelmRelease, kubeconfig.go rebuilds
 // the kubeconfig, workloads.go, diagnose.go and minimum.go judge what runs, why it does not, and whether it has room, status.go
-// sums up. Those, but for observe.go, are pure. drift.go has Flux put right what was altered by hand, startup.go looks at pods of a control plane that does not start, kubeconfigwatch.go
-// follows the kubeconfig, flux.go asks inside, and teardown.go is the way down.
+// sums up. Those, but for observe.go, are pure. drift.go has Flux put right what was altered by hand, startup.go and warnings.go look
+// at pods and events of a control plane that does not start, kubeconfigwatch.go follows the kubeconfig, flux.go asks inside, teardown.go
+// is the way down, and heldup.go says what it waits for.
 package cloudspace

@@ -11,8 +11,15 @@ import (
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 )
 
-// eventDrift is the reason of events that tell of parts of a control plane that were altered or removed by hand.
-const eventDrift = "DriftFound"
+// Reasons of events that tell of what is no phase and no condition.
+const (
+	// eventDrift tells of parts of a control plane that were altered or removed by hand.
+	eventDrift = "DriftFound"
+	// eventKubeconfigExpires warns of a kubeconfig that was not renewed.
+	eventKubeconfigExpires = "KubeconfigExpires"
+	// eventReleaseMended tells of a release that Flux had given up, and that the operator made it try again.
+	eventReleaseMended = "ReleaseMended"
+)
 
 // announce tells, in events, of what is new in a status: each phase that is entered, each step that is proven, and what
 // went wrong.
@@ -47,7 +54,7 @@ func failure(c metav1.Condition) bool {
 	switch c.Reason {
 	case v1alpha1.ReasonReconcileError, v1alpha1.ReasonNotOurs, v1alpha1.ReasonUnsupportedVersion, v1alpha1.ReasonUnsupportedSize,
 		v1alpha1.ReasonInstallFailed, v1alpha1.ReasonChartNotReady, v1alpha1.ReasonKubeconfigInvalid,
-		v1alpha1.ReasonPodsRefused, v1alpha1.ReasonUnschedulable, v1alpha1.ReasonImagePullFailed,
+		v1alpha1.ReasonPodsRefused, v1alpha1.ReasonVolumeFailed, v1alpha1.ReasonUnschedulable, v1alpha1.ReasonImagePullFailed,
 		v1alpha1.ReasonContainerNotCreated, v1alpha1.ReasonCrashLooping, v1alpha1.ReasonOutOfMemory:
 		return true
 	default:

@@ -35,6 +35,10 @@ var (
 		Name: "kubeopera_cloudspace_retries_total",
 		Help: "Passes that tried a step again after it went wrong.",
 	}, []string{"step"})
+	mended = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kubeopera_cloudspace_releases_mended_total",
+		Help: "Releases that Flux was made to try again, by role and by why they did not get on: Failed, Exhausted or Locked.",
+	}, []string{"role", "cause"})
 	reconcileErrors = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "kubeopera_cloudspace_reconcile_errors_total",
 		Help: "Passes that ended in an error, by class: Transient, Terminal or Stale.",
@@ -42,7 +46,7 @@ var (
 )
 
 func init() {
-	metrics.Registry.MustRegister(stepDuration, provisioningDuration, retries, reconcileErrors)
+	metrics.Registry.MustRegister(stepDuration, provisioningDuration, retries, mended, reconcileErrors)
 }
 
 // recordError counts a pass that ended in an error. Waiting is none.

@@ -56,6 +56,8 @@ type scope struct {
 	backoff retry.Backoff
 	// comeBack is when this CloudSpace must be looked at again, whatever becomes of the steps; zero means that a watch will tell.
 	comeBack time.Duration
+	// left is, by the step of the way down, what is left of it although the way down went on.
+	left     map[string]string
 	observed observed
 	// short says why the control plane is not all that is asked for; nil when it is.
 	short error
@@ -114,6 +116,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, outcomes []step.Outco
 	result := step.Later(ctx, outcomes)
 	result.RequeueAfter = earlier(result.RequeueAfter, conditions.NextDeadline(status.Conditions, outcomes, now))
 	result.RequeueAfter = earlier(result.RequeueAfter, retry.Wait(status.Retry, now))
+	result.RequeueAfter = earlier(result.RequeueAfter, nextWarning(status.Kubeconfig, now))
 	result.RequeueAfter = earlier(result.RequeueAfter, s.comeBack)
 	return result, nil
 }
@@ -129,6 +132,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, object *v1alpha1.CloudSpac
 		return err
 	}
 	r.announce(object, before.Status)
+	r.warnOfExpiry(object, before.Status)
 	recordTransitions(object, before.Status, now)
 	return nil
 }

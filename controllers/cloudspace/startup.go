@@ -32,11 +32,10 @@ func (r *Reconciler) controlPlaneRuns(ctx context.Context, s *scope) error {
 	if began == nil || began.Status != metav1.ConditionFalse || r.Clock.Since(began.LastTransitionTime.Time) < patience {
 		return step.WaitFor(patience, v1alpha1.ReasonStarting, "waiting for "+waitsFor)
 	}
-	pods, err := r.controlPlanePods(ctx, s)
+	found, err := r.whyNotRunning(ctx, s)
 	if err != nil {
 		return err
 	}
-	found := diagnose(pods, s.observed.apiServer)
 	if found == nil {
 		return step.WaitFor(patience, v1alpha1.ReasonStarting, "waiting for "+waitsFor)
 	}
@@ -47,6 +46,30 @@ func (r *Reconciler) controlPlaneRuns(ctx context.Context, s *scope) error {
 		}
 	}
 	return step.WaitFor(patience, found.reason, "the control plane does not start: "+found.message)
+}
+
+// whyNotRunning looks at pods, then at events where pods do not tell. When nothing is found, there may be no configuration to start
+// with: it is Flux's to make it again.
+func (r *Reconciler) whyNotRunning(ctx context.Context, s *scope) (*diagnosis, error) {
+	pods, err := r.controlPlanePods(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	found := diagnose(pods, s.observed.apiServer)
+	switch {
+	case missesVolume(found):
+		return r.unprovided(ctx, s, found)
+	case found != nil:
+		return found, nil
+	}
+	if found, err = r.refusedEtcd(ctx, s); found != nil || err != nil {
+		return found, err
+	}
+	gone, err := r.configGone(ctx, s)
+	if err != nil || !gone {
+		return nil, err
+	}
+	return nil, r.askFluxToLook(ctx, s, "Secret "+s.names.ConfigSecret()+" is gone")
 }
 
 // controlPlanePods reads live: pods are not cached, and looked at only while something is wrong. What the tenant runs has

@@ -9,11 +9,15 @@ import (
 	"testing"
 	"time"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -28,22 +32,46 @@ import (
 type podWorld struct {
 	looks   int
 	deleted []string
+	// events are what happened in the host namespaces.
+	events []corev1.Event
+	// fluxAsked counts how often Flux was asked to look.
+	fluxAsked int
+	// withoutConfig is a host namespace in which the Secret with the configuration is gone.
+	withoutConfig bool
 	// fails makes the look or the deletion fail.
 	failsLook, failsDelete error
 }
 
 func (w *podWorld) reconciler(pods ...corev1.Pod) *Reconciler {
-	builder := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme)
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(helmv2.AddToScheme(scheme))
+	builder := fake.NewClientBuilder().WithScheme(scheme).
+		WithIndex(&corev1.Event{}, "involvedObject.kind", func(o client.Object) []string { return []string{o.(*corev1.Event).InvolvedObject.Kind} }).
+		WithIndex(&corev1.Secret{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
+		WithObjects(startingRelease())
+	if !w.withoutConfig {
+		builder = builder.WithObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "vcluster-alice-default", Name: "vc-config-alice-default"}})
+	}
+	for i := range w.events {
+		builder = builder.WithObjects(&w.events[i])
+	}
 	for i := range pods {
 		builder = builder.WithObjects(&pods[i])
 	}
 	server := builder.WithInterceptorFuncs(interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-			w.looks++
+			if _, ok := list.(*corev1.PodList); ok {
+				w.looks++
+			}
 			if w.failsLook != nil {
 				return w.failsLook
 			}
 			return c.List(ctx, list, options...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
+			w.fluxAsked++
+			return c.Patch(ctx, o, p, options...)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
 			if w.failsDelete != nil {
@@ -53,7 +81,12 @@ func (w *podWorld) reconciler(pods ...corev1.Pod) *Reconciler {
 			return c.Delete(ctx, o, options...)
 		},
 	}).Build()
-	return &Reconciler{Applier: apply.Applier{Client: server, Live: server, Memory: apply.NewMemory()}, Clock: clocktesting.NewFakePassiveClock(noon)}
+	return &Reconciler{Applier: apply.Applier{Client: server, Live: server, Memory: apply.NewMemory()}, Clock: clocktesting.NewFakePassiveClock(noon), Recorder: events.NewFakeRecorder(10)}
+}
+
+// startingRelease is the release of a control plane that was installed, and of which Flux was not asked anything yet.
+func startingRelease() *helmv2.HelmRelease {
+	return &helmv2.HelmRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "kubeopera-system", Name: "alice-default"}}
 }
 
 // starting is a pass over a CloudSpace whose control plane has been starting for a while, and whose API server does not run.
@@ -63,6 +96,8 @@ func starting(since time.Duration) *scope {
 		{Type: "ControlPlaneReady", Status: metav1.ConditionFalse, Reason: "Starting", LastTransitionTime: metav1.NewTime(noon.Add(-since))},
 	}
 	s := newScope(object)
+	s.now, s.token = noon, "now"
+	s.observed.controlPlane = startingRelease()
 	s.observed.etcd = runningEtcd()
 	s.observed.apiServer = runningAPIServer(func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 })
 	return s
@@ -98,6 +133,7 @@ func TestAControlPlaneThatDoesNotStartIsLookedAt(t *testing.T) {
 		wantFails               error
 		wantLooks               int
 		wantDeleted             []string
+		wantFluxAsked           int
 	}{
 		"it runs: nobody looks": {
 			scope: func() *scope {
@@ -151,6 +187,31 @@ func TestAControlPlaneThatDoesNotStartIsLookedAt(t *testing.T) {
 				return s
 			}(),
 			wantReason: "PodsRefused", wantMessage: "the control plane does not start: exceeded quota: cloudspace", wantLooks: 1,
+		},
+		"the pods of etcd may not be made": {
+			scope: func() *scope {
+				s := starting(time.Minute)
+				s.observed.etcd.Status.Replicas = 0
+				return s
+			}(),
+			world:      podWorld{events: []corev1.Event{warning("StatefulSet", "alice-default-etcd", "FailedCreate", refusedPod, 0)}},
+			wantReason: "PodsRefused", wantMessage: "the control plane does not start: " + refusedPod, wantLooks: 1,
+		},
+		"they were refused before, and are there now": {
+			scope: starting(time.Minute), world: podWorld{events: []corev1.Event{warning("StatefulSet", "alice-default-etcd", "FailedCreate", refusedPod, 0)}},
+			wantReason: "Starting", wantMessage: waits, wantLooks: 1,
+		},
+		"etcd has no volume": {
+			scope: starting(time.Minute), pods: []corev1.Pod{func() corev1.Pod {
+				p := unplaced("etcd", "Unschedulable")
+				p.Status.Conditions[1].Message = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+				return p
+			}()},
+			world:      podWorld{events: []corev1.Event{warning("PersistentVolumeClaim", "data-alice-default-etcd-0", "ProvisioningFailed", noClass, 0)}},
+			wantReason: "VolumeFailed", wantMessage: "the control plane does not start: volume data-alice-default-etcd-0: " + noClass, wantLooks: 1,
+		},
+		"its configuration is gone: Flux is asked to make it again": {
+			scope: starting(time.Minute), world: podWorld{withoutConfig: true}, wantReason: "Starting", wantMessage: waits, wantLooks: 1, wantFluxAsked: 1,
 		},
 		"what the tenant runs is not looked at": {
 			scope: starting(time.Minute), pods: []corev1.Pod{ofTenant(pod("app", crashing)), ofTenant(unplaced("more", "Unschedulable"))},
@@ -209,6 +270,9 @@ func TestAControlPlaneThatDoesNotStartIsLookedAt(t *testing.T) {
 			err := world.reconciler(tt.pods...).controlPlaneRuns(t.Context(), tt.scope)
 			if world.looks != tt.wantLooks {
 				t.Errorf("looked %d times, want %d", world.looks, tt.wantLooks)
+			}
+			if world.fluxAsked != tt.wantFluxAsked {
+				t.Errorf("Flux was asked %d times, want %d", world.fluxAsked, tt.wantFluxAsked)
 			}
 			if diff := cmp.Diff(tt.wantDeleted, world.deleted); diff != "" {
 				t.Errorf("deleted (-want +got):\n%s", diff)

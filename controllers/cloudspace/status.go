@@ -44,6 +44,9 @@ func newStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.CloudS
 		status.Endpoint = s.names.Endpoint()
 		status.Kubeconfig = v1alpha1.KubeconfigStatus{Secret: s.names.KubeconfigSecret(), Expires: &expires}
 	}
+	if expires := status.Kubeconfig.Expires; expires != nil {
+		status.Kubeconfig.Warning = warningOf(expires.Time, now)
+	}
 	status.Drift = nextDrift(previous.Drift, o.parts, meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionControlPlaneReady))
 	status.Phase = phase(status.Conditions, wasActive)
 	status.Timeline = conditions.Enter(previous.Timeline, string(status.Phase), s.object.CreationTimestamp, now)
@@ -80,6 +83,8 @@ func deletingStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.C
 		if o.Err != nil {
 			_, message := step.Explain(o.Err, v1alpha1.ReasonReconcileError)
 			report.Message = conditions.Message(message)
+		} else if left := s.left[o.Proves]; left != "" {
+			report.Done, report.Message = false, conditions.Message(left)
 		}
 		status.Deletion = append(status.Deletion, report)
 	}

@@ -204,12 +204,16 @@ func (r *Reconciler) ensureRelease(ctx context.Context, s *scope, role, version 
 		// A release that is held has its own chart, and has fetched it.
 		chart = nil
 	}
-	if s.retryNow && cached != nil && judge(cached, chart, version).state == releaseFailing {
+	again := s.retryNow && cached != nil && judge(cached, chart, version).state == releaseFailing
+	if again {
 		tryAgain(desired, s.token)
 	}
 	release, err := apply.Ensure(ctx, r.Applier, s.owner, cached, desired)
 	if err != nil {
 		return release, err
+	}
+	if again {
+		r.tellMended(s, role, cached)
 	}
 	return release, judge(release, chart, version).asError(role)
 }

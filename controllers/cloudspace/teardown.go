@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/apply"
 	"github.com/tantilium/cloud-runner/internal/names"
 	"github.com/tantilium/cloud-runner/internal/step"
 )
@@ -22,11 +23,17 @@ import (
 // teardownRetry is how often a part that is being deleted is looked at, should its watch not tell.
 const teardownRetry = 5 * time.Second
 
+// Steps of the way down that wait for Flux, as the report in status calls them.
+const (
+	stepReleaseInner        = "ReleaseInner"
+	stepReleaseControlPlane = "ReleaseControlPlane"
+)
+
 // teardown is the whole way down, in order. The last step reads live whether anything is left.
 func (r *Reconciler) teardown() []step.Step[*scope] {
 	return []step.Step[*scope]{
-		{Proves: "ReleaseInner", Do: r.releaseInner},
-		{Proves: "ReleaseControlPlane", Do: r.releaseControlPlane},
+		{Proves: stepReleaseInner, Do: r.releaseInner},
+		{Proves: stepReleaseControlPlane, Do: r.releaseControlPlane},
 		{Proves: "RemoveKubeconfig", Do: r.removeKubeconfig},
 		{Proves: "RemoveNamespace", Do: r.removeNamespace},
 		{Proves: "VerifyGone", Do: r.verifyGone},
@@ -71,20 +78,36 @@ func (r *Reconciler) releaseInner(ctx context.Context, s *scope) error {
 		if gone {
 			continue
 		}
-		if r.innerOverdue(s) {
+		if r.overdue(s, r.Platform.Deadlines.InnerRelease.Duration) {
 			if err := r.suspend(ctx, release); err != nil {
 				return err
 			}
 		}
-		return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, "waiting for release "+name)
+		if err := r.waitForRelease(s, stepReleaseInner, "release "+name, release); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// innerOverdue goes by the API server's clock and by our own: one that is behind would make the wait as much longer, and so would one
+// waitForRelease waits for Flux as long as the deadline allows. After it the way down goes on: what was installed in the host namespace
+// goes with that. The release is waited for last, and its step is not done until then.
+func (r *Reconciler) waitForRelease(s *scope, name, what string, release *helmv2.HelmRelease) error {
+	message := waitsFor(what, release, r.Clock.Now())
+	if !r.overdue(s, r.Platform.Deadlines.Release.Duration) {
+		return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, message)
+	}
+	if s.left == nil {
+		s.left = map[string]string{}
+	}
+	s.left[name] = message
+	return nil
+}
+
+// overdue goes by the API server's clock and by our own: one that is behind would make the wait as much longer, and so would one
 // that jumped back by more than the whole wait.
-func (r *Reconciler) innerOverdue(s *scope) bool {
-	now, deadline := r.Clock.Now(), r.Platform.Deadlines.InnerRelease.Duration
+func (r *Reconciler) overdue(s *scope, deadline time.Duration) bool {
+	now := r.Clock.Now()
 	if now.After(s.object.DeletionTimestamp.Add(deadline)) {
 		return true
 	}
@@ -107,15 +130,33 @@ func (r *Reconciler) suspend(ctx context.Context, release *helmv2.HelmRelease) e
 	return client.IgnoreNotFound(r.Client.Patch(ctx, release, client.MergeFrom(before)))
 }
 
+// releaseControlPlane has Flux uninstall the vCluster. Flux would let go of a release that somebody suspended without doing so: it is
+// resumed first.
 func (r *Reconciler) releaseControlPlane(ctx context.Context, s *scope) error {
 	if s.tenantID == "" {
 		return nil
 	}
-	gone, err := r.Delete(ctx, s.owner, helmRelease(s.names.ControlPlaneRelease()))
+	release := helmRelease(s.names.ControlPlaneRelease())
+	if err := r.resume(ctx, s.owner, release); err != nil {
+		return err
+	}
+	gone, err := r.Delete(ctx, s.owner, release)
 	if err != nil || gone {
 		return err
 	}
-	return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, "waiting for the control plane")
+	return r.waitForRelease(s, stepReleaseControlPlane, "the control plane", release)
+}
+
+func (r *Reconciler) resume(ctx context.Context, owner apply.Owner, release *helmv2.HelmRelease) error {
+	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(release), release); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !release.Spec.Suspend || !owner.Owns(release) || !release.DeletionTimestamp.IsZero() || r.Memory.Behind(release) {
+		return nil
+	}
+	before := release.DeepCopy()
+	release.Spec.Suspend = false
+	return client.IgnoreNotFound(r.Client.Patch(ctx, release, client.MergeFrom(before)))
 }
 
 func (r *Reconciler) removeKubeconfig(ctx context.Context, s *scope) error {
@@ -135,11 +176,12 @@ func (r *Reconciler) removeNamespace(ctx context.Context, s *scope) error {
 	if s.tenantID == "" {
 		return nil
 	}
-	gone, err := r.Delete(ctx, s.owner, hostNamespace(s))
+	namespace := hostNamespace(s)
+	gone, err := r.Delete(ctx, s.owner, namespace)
 	if err != nil || gone {
 		return err
 	}
-	return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, "waiting for the host namespace")
+	return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, waitsFor("the host namespace", namespace, r.Clock.Now()))
 }
 
 // verifyGone lets nothing of a CloudSpace outlive it, even when a cache was behind all the way down.
@@ -156,7 +198,7 @@ func (r *Reconciler) verifyGone(ctx context.Context, s *scope) error {
 			return err
 		}
 		if !gone {
-			return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, "waiting for "+object.GetName())
+			return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, waitsFor(whatIs(object), object, r.Clock.Now()))
 		}
 	}
 	return nil

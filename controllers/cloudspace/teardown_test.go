@@ -13,8 +13,8 @@ import (
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 )
 
-// What is inside is waited for as long as the deadline says, whatever the clock of the operator does meanwhile.
-func TestInnerReleasesAreOverdueByEitherClock(t *testing.T) {
+// A release is waited for as long as a deadline says, whatever the clock of the operator does meanwhile.
+func TestReleasesAreOverdueByEitherClock(t *testing.T) {
 	const deadline = 2 * time.Minute
 	tests := map[string]struct {
 		// asked is when the API server says the deletion was asked for, noticed when our own clock said so; now is noon.
@@ -33,8 +33,7 @@ func TestInnerReleasesAreOverdueByEitherClock(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := &Reconciler{Platform: testPlatform(t), Clock: clocktesting.NewFakePassiveClock(noon)}
-			r.Platform.Deadlines.InnerRelease.Duration = deadline
+			r := &Reconciler{Clock: clocktesting.NewFakePassiveClock(noon)}
 			object := testCloudSpace("default", func(c *v1alpha1.CloudSpace) {
 				c.DeletionTimestamp = &metav1.Time{Time: noon.Add(tt.asked)}
 				if !tt.unnoticed {
@@ -43,7 +42,7 @@ func TestInnerReleasesAreOverdueByEitherClock(t *testing.T) {
 					}
 				}
 			})
-			if got := r.innerOverdue(newScope(object)); got != tt.want {
+			if got := r.overdue(newScope(object), deadline); got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})

@@ -142,7 +142,11 @@ func (a Applier) inTheWay(object client.Object) error {
 		kind = gvk.Kind
 	}
 	if !object.GetDeletionTimestamp().IsZero() {
-		return step.WaitFor(slowLook, v1alpha1.ReasonTerminating, fmt.Sprintf("an earlier %s %s is still being deleted", kind, object.GetName()))
+		message := fmt.Sprintf("an earlier %s %s is still being deleted", kind, object.GetName())
+		if held := Held(object); held != "" {
+			message += ": " + held
+		}
+		return step.WaitFor(slowLook, v1alpha1.ReasonTerminating, message)
 	}
 	return step.Terminal(v1alpha1.ReasonNotOurs,
 		fmt.Sprintf("%s %s exists and was not made for this object; it is left alone", kind, object.GetName()))

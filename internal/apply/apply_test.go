@@ -168,12 +168,12 @@ func TestEnsure(t *testing.T) {
 		"an old object of ours that is going is waited for": {
 			stands: quota(deleting), cached: quota(deleting),
 			wantClass: "Wait", wantReason: "Terminating",
-			wantMessage: "an earlier ResourceQuota quota is still being deleted", untouched: true,
+			wantMessage: "an earlier ResourceQuota quota is still being deleted: held by finalizer example.com/hold", untouched: true,
 		},
 		"somebody else's object that is going is waited for": {
 			stands: quota(foreign, deleting), wantWrites: []string{"create quota"},
 			wantClass: "Wait", wantReason: "Terminating",
-			wantMessage: "an earlier ResourceQuota quota is still being deleted", untouched: true,
+			wantMessage: "an earlier ResourceQuota quota is still being deleted: held by finalizer example.com/hold", untouched: true,
 		},
 		"a write against an old view is refused": {
 			reason:     "what was compared must be what is replaced",

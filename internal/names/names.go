@@ -110,6 +110,9 @@ func (c CloudSpace) KubeconfigSecret() string { return "cloudspace-" + c.host + 
 // SourceSecret is where vCluster writes its kubeconfig, in the host namespace. What it holds is not to be trusted.
 func (c CloudSpace) SourceSecret() string { return "vc-" + c.host }
 
+// ConfigSecret is where the vCluster chart keeps the control plane's configuration, in the host namespace.
+func (c CloudSpace) ConfigSecret() string { return "vc-config-" + c.host }
+
 // Context is the name of cluster, user and context in the kubeconfig.
 func (c CloudSpace) Context() string { return "cloudspace-" + c.host }
 

@@ -59,6 +59,7 @@ func TestNamesOfTheManualHoldToTheLetter(t *testing.T) {
 		c.AdvisorRelease():                      "alice-default-advisor",
 		c.KubeconfigSecret():                    "cloudspace-alice-default-kubeconfig",
 		c.SourceSecret():                        "vc-alice-default",
+		c.ConfigSecret():                        "vc-config-alice-default",
 		c.Endpoint():                            "https://alice-default.vcluster-alice-default.svc:443",
 	} {
 		if got != want {

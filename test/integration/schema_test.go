@@ -61,6 +61,12 @@ func TestSchema(t *testing.T) {
 		{"a tenant id with a dot", "Tenant", "a.b", "", tenantName},
 		{"a tenant id that ends with a dash", "Tenant", "a-", "", "a lowercase RFC 1123 subdomain"},
 		{"a display name of 64 characters", "Tenant", "schema", "displayName: " + strings.Repeat("a", 64), ""},
+		{"a display name in any language", "Tenant", "schema", `displayName: "Ångström 東京 \u200Fשלום 👩\u200D🔬"`, ""},
+		{"a display name with a line break", "Tenant", "schema", `displayName: "a\nb"`, "displayName cannot contain control characters"},
+		{"a display name that moves the cursor", "CloudSpace", "schema", `displayName: "a\u001b[2J"`, "displayName cannot contain control characters"},
+		{"a display name that turns text around", "CloudSpace", "schema", `displayName: "a\u202Eb"`, "displayName cannot contain control characters"},
+		{"a display name with a line break of its own kind", "CloudSpace", "schema", `displayName: "a\u2028b"`, "displayName cannot contain control characters"},
+		{"a member whose name has a line break", "Tenant", "schema", member(`kind: User, name: "kubeopera:a\nb", role: Viewer`), "the name of a member cannot contain control characters"},
 		{"a display name of 65 characters", "Tenant", "schema", "displayName: " + strings.Repeat("a", 65), "spec.displayName: Too long: may not be more than 64"},
 
 		{"a user", "Tenant", "schema", member(`kind: User, name: "kubeopera:alice", role: Owner`), ""},

@@ -58,6 +58,8 @@ type behaviour struct {
 	hang bool
 	// keep leaves what is being deleted as it is.
 	keep bool
+	// dead is a program that does not run: nothing at all is done.
+	dead bool
 	// fail is why an install or upgrade fails, or a chart cannot be fetched.
 	fail string
 	// kubeconfig is written by a vCluster in place of a good one; nothing is written when it is "none".
@@ -115,6 +117,9 @@ func (do asReconciler[T]) Reconcile(ctx context.Context, object T) (ctrl.Result,
 
 func (s *standIn) helmRelease(ctx context.Context, release *helmv2.HelmRelease) (wait bool, err error) {
 	b := s.of(release.Name)
+	if b.dead {
+		return true, nil
+	}
 	if !release.DeletionTimestamp.IsZero() {
 		return b.keep, s.uninstall(ctx, release, b)
 	}

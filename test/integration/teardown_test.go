@@ -155,6 +155,58 @@ func TestAnInnerReleaseThatDoesNotEndIsLetGo(t *testing.T) {
 	}
 }
 
+// Without Flux's helm-controller nothing can be uninstalled. The host namespace goes all the same, in bounded time; the rest is waited
+// for, and named, until Flux is back.
+func TestWithoutFluxTheHostNamespaceGoesAndTheReleasesAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	const id = "leave-fluxless"
+	object := reach(t, create(t, tenant(id)), "Ready")
+	theStandIn.behave(id, behaviour{dead: true})
+	theStandIn.behave(id+"-flux", behaviour{dead: true})
+	if err := api.Delete(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, namespace("vcluster-"+id))
+	gone(t, secret(systemNamespace, "cloudspace-"+id+"-kubeconfig"))
+	says(t, cloudSpace(id, "default"), "Ready False Deleting", "waiting for release "+id+"-flux")
+	eventually(t, func(g gomega.Gomega) {
+		var open []string
+		for _, s := range get(t, cloudSpace(id, "default")).Status.Deletion {
+			if !s.Done {
+				open = append(open, s.Step+": "+s.Message)
+			}
+		}
+		g.Expect(open).To(gomega.Equal([]string{
+			"ReleaseInner: waiting for release " + id + "-flux", "ReleaseControlPlane: waiting for the control plane",
+			"VerifyGone: waiting for release " + id + "-flux",
+		}))
+	})
+	theStandIn.behave(id, behaviour{})
+	theStandIn.behave(id+"-flux", behaviour{})
+	gone(t, object)
+	if found := leftovers(t, id); len(found) > 0 {
+		t.Errorf("left are %s", strings.Join(found, ", "))
+	}
+}
+
+// Flux lets go of a suspended release without uninstalling it. What it made cluster-wide must not outlive it.
+func TestASuspendedControlPlaneIsUninstalledAllTheSame(t *testing.T) {
+	t.Parallel()
+	const id = "leave-suspended"
+	object := reach(t, create(t, tenant(id)), "Ready")
+	theStandIn.behave(id+"-flux", behaviour{keep: true})
+	if err := api.Delete(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	says(t, cloudSpace(id, "default"), "Ready False Deleting", "waiting for release "+id+"-flux")
+	merge(t, &helmv2.HelmRelease{ObjectMeta: named(systemNamespace, id)}, `{"spec":{"suspend":true}}`)
+	theStandIn.behave(id+"-flux", behaviour{})
+	gone(t, object)
+	if found := leftovers(t, id); len(found) > 0 {
+		t.Errorf("left are %s", strings.Join(found, ", "))
+	}
+}
+
 // A new one under the same name begins anew: it waits for the old one's namespace to go, and has other certificates.
 func TestANewTenantOfTheSameNameBeginsAnew(t *testing.T) {
 	t.Parallel()

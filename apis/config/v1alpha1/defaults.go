@@ -18,6 +18,7 @@ func SetDefaults(c *PlatformConfig) {
 	defaultDuration(&c.Deadlines.Kubeconfig, 5*time.Minute)
 	defaultDuration(&c.Deadlines.Flux, 10*time.Minute)
 	defaultDuration(&c.Deadlines.InnerRelease, time.Minute)
+	defaultDuration(&c.Deadlines.Release, 5*time.Minute)
 	defaultDuration(&c.Backoff.Base, 5*time.Second)
 	defaultDuration(&c.Backoff.Max, 5*time.Minute)
 	if c.Rollout.MaxConcurrent == 0 {

@@ -122,7 +122,7 @@ func TestTheWayToAHostnameHasADefault(t *testing.T) {
 func TestWhatIsSetStays(t *testing.T) {
 	config, err := Parse([]byte(minimal + `
 limitFactors: {cpu: 7, memory: 5}
-deadlines: {namespace: 11s, controlPlane: 12s, kubeconfig: 13s, flux: 14s, innerRelease: 15s}
+deadlines: {namespace: 11s, controlPlane: 12s, kubeconfig: 13s, flux: 14s, innerRelease: 15s, release: 20s}
 backoff: {base: 16s, max: 17s}
 helm: {interval: 18s, timeout: 19s, serviceAccountName: flux}
 `))
@@ -135,7 +135,7 @@ helm: {interval: 18s, timeout: 19s, serviceAccountName: flux}
 	}
 	for _, want := range []string{
 		`"limitFactors":{"cpu":7,"memory":5}`,
-		`"deadlines":{"namespace":"11s","controlPlane":"12s","kubeconfig":"13s","flux":"14s","innerRelease":"15s"}`,
+		`"deadlines":{"namespace":"11s","controlPlane":"12s","kubeconfig":"13s","flux":"14s","innerRelease":"15s","release":"20s"}`,
 		`"backoff":{"base":"16s","max":"17s"}`,
 		`"helm":{"interval":"18s","timeout":"19s","serviceAccountName":"flux"}`,
 	} {

@@ -156,6 +156,10 @@ type Deadlines struct {
 	// innerRelease bounds how long taking down waits for the releases inside a CloudSpace before it goes on without them.
 	// Default 1m.
 	InnerRelease metav1.Duration `json:"innerRelease,omitzero"`
+
+	// release bounds how long taking down waits for any release, counted from the deletion of the CloudSpace. Then it goes on with the
+	// kubeconfig and the host namespace; the CloudSpace itself is held until the releases are gone too. Default 5m.
+	Release metav1.Duration `json:"release,omitzero"`
 }
 
 // Backoff is exponential: the first wait is base, each further one twice the last, at most max.

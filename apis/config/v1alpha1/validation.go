@@ -167,6 +167,7 @@ func validateDurations(c *PlatformConfig) field.ErrorList {
 		{deadlines.Child("kubeconfig"), c.Deadlines.Kubeconfig},
 		{deadlines.Child("flux"), c.Deadlines.Flux},
 		{deadlines.Child("innerRelease"), c.Deadlines.InnerRelease},
+		{deadlines.Child("release"), c.Deadlines.Release},
 		{backoff.Child("base"), c.Backoff.Base},
 		{backoff.Child("max"), c.Backoff.Max},
 		{helm.Child("interval"), c.Helm.Interval},

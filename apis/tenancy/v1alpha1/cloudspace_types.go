@@ -68,6 +68,7 @@ type CloudSpaceSpec struct {
 	// displayName is shown to people in place of the name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\p{Cc}\\\\p{Zl}\\\\p{Zp}\\\\x{202A}-\\\\x{202E}\\\\x{2066}-\\\\x{2069}]*$')",message="displayName cannot contain control characters, line breaks, or characters that change the direction of text"
 	DisplayName string `json:"displayName,omitempty"`
 
 	// resources is all that the CloudSpace may request from the host cluster, its own control plane included.
@@ -263,6 +264,17 @@ type CloudSpaceVersions struct {
 	Flux string `json:"flux,omitempty"`
 }
 
+// KubeconfigWarning says how soon a kubeconfig expires.
+// +kubebuilder:validation:Enum=ExpiresIn30Days;ExpiresIn7Days;Expired
+type KubeconfigWarning string
+
+// The warnings before, and after, a kubeconfig expires.
+const (
+	KubeconfigExpiresIn30Days KubeconfigWarning = "ExpiresIn30Days"
+	KubeconfigExpiresIn7Days  KubeconfigWarning = "ExpiresIn7Days"
+	KubeconfigExpired         KubeconfigWarning = "Expired"
+)
+
 // KubeconfigStatus tells where a kubeconfig is kept and until when it works.
 type KubeconfigStatus struct {
 	// secret in namespace kubeopera-system, with the kubeconfig under the keys config and value.
@@ -273,6 +285,11 @@ type KubeconfigStatus struct {
 	// expires is the end of the client certificate's validity.
 	// +optional
 	Expires *metav1.Time `json:"expires,omitempty"`
+
+	// warning tells that the kubeconfig expires and was not renewed, as it should be 90 days before: ExpiresIn30Days, ExpiresIn7Days
+	// or Expired.
+	// +optional
+	Warning KubeconfigWarning `json:"warning,omitempty"`
 }
 
 // DriftStatus is how the parts of a control plane stood when Flux last compared them with the chart. Parts that differ from it were

@@ -81,6 +81,8 @@ const (
 	ReasonStarting = "Starting"
 	// ReasonPodsRefused means that Kubernetes refuses pods of the control plane: a quota or a policy is in the way.
 	ReasonPodsRefused = "PodsRefused"
+	// ReasonVolumeFailed means that a volume of the control plane is refused, or cannot be provided.
+	ReasonVolumeFailed = "VolumeFailed"
 	// ReasonUnschedulable means that no node takes a pod of the control plane.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonImagePullFailed means that an image of the control plane cannot be pulled.

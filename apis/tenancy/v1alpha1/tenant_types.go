@@ -60,6 +60,7 @@ type Member struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\p{Cc}\\\\p{Zl}\\\\p{Zp}\\\\x{202A}-\\\\x{202E}\\\\x{2066}-\\\\x{2069}]*$')",message="the name of a member cannot contain control characters, line breaks, or characters that change the direction of text"
 	Name string `json:"name"`
 
 	// namespace of a ServiceAccount; empty for others.
@@ -78,6 +79,7 @@ type TenantSpec struct {
 	// displayName is shown to people in place of the id.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\p{Cc}\\\\p{Zl}\\\\p{Zp}\\\\x{202A}-\\\\x{202E}\\\\x{2066}-\\\\x{2069}]*$')",message="displayName cannot contain control characters, line breaks, or characters that change the direction of text"
 	DisplayName string `json:"displayName,omitempty"`
 
 	// members and what each may do with the tenant's CloudSpaces.

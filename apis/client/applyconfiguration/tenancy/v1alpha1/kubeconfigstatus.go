@@ -6,6 +6,7 @@
 package v1alpha1
 
 import (
+	tenancyv1alpha1 "github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -18,6 +19,9 @@ type KubeconfigStatusApplyConfiguration struct {
 	Secret *string `json:"secret,omitempty"`
 	// expires is the end of the client certificate's validity.
 	Expires *v1.Time `json:"expires,omitempty"`
+	// warning tells that the kubeconfig expires and was not renewed, as it should be 90 days before: ExpiresIn30Days, ExpiresIn7Days
+	// or Expired.
+	Warning *tenancyv1alpha1.KubeconfigWarning `json:"warning,omitempty"`
 }
 
 // KubeconfigStatusApplyConfiguration constructs a declarative configuration of the KubeconfigStatus type for use with
@@ -39,5 +43,13 @@ func (b *KubeconfigStatusApplyConfiguration) WithSecret(value string) *Kubeconfi
 // If called multiple times, the Expires field is set to the value of the last call.
 func (b *KubeconfigStatusApplyConfiguration) WithExpires(value v1.Time) *KubeconfigStatusApplyConfiguration {
 	b.Expires = &value
+	return b
+}
+
+// WithWarning sets the Warning field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Warning field is set to the value of the last call.
+func (b *KubeconfigStatusApplyConfiguration) WithWarning(value tenancyv1alpha1.KubeconfigWarning) *KubeconfigStatusApplyConfiguration {
+	b.Warning = &value
 	return b
 }
