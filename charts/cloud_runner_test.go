@@ -209,7 +209,7 @@ func TestPlatformChartRefusesBadValues(t *testing.T) {
 	for _, values := range []string{
 		"imgae: {}", "image: {pullPolicy: Sometimes}", "image: {digest: 'sha256:1'}", "image: {tag: 'a b'}", "image: {registry: 'https://a'}",
 		"replicas: -1", "replicas: many", "imagePullSecrets: [a]", "crds: {keep: 1}", "crds: {install: false, kep: true}",
-		"platformConfig: {kind: Other}", "platformConfig: {kubernetes: []}", "platformConfig: {sizes: {Small: null}}", "platformConfig: {imges: {}}",
+		"platformConfig: {kind: Other}", "platformConfig: {kubernetes: []}", "platformConfig: {sizes: {Small: null}}", "platformConfig: {charts: {vcluster: {}}, host: {}, sizes: []}",
 	} {
 		if _, err := renderPlatform(t, platformNamespace, values); err == nil {
 			t.Errorf("%s is accepted", values)

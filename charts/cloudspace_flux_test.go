@@ -4,6 +4,7 @@
 package charts_test
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -244,5 +245,20 @@ func TestFluxServiceReachesSourceController(t *testing.T) {
 	})
 	if !named {
 		t.Errorf("Service targets port %q, which is not the pod's 9090", port.TargetPort.StrVal)
+	}
+}
+
+// docs/install.md lists what is to be mirrored.
+func TestTheDocsListTheImagesOfFlux(t *testing.T) {
+	docs, err := os.ReadFile("../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, deployment := range renderDeployments(t, "") {
+		for _, container := range deployment.Spec.Template.Spec.Containers {
+			if !strings.Contains(string(docs), "`"+container.Image+"`") {
+				t.Errorf("docs/install.md does not list %s", container.Image)
+			}
+		}
 	}
 }

@@ -97,7 +97,7 @@ func Add(mgr ctrl.Manager, o Options) error {
 	tenants := &tenant.Reconciler{Applier: applier, Platform: o.Platform, Recorder: mgr.GetEventRecorder("tenant-controller"), Clock: o.Clock}
 	cloudSpaces := &cloudspace.Reconciler{
 		Applier: applier, Platform: o.Platform, Recorder: mgr.GetEventRecorder("tenant-controller"), Clock: o.Clock,
-		Flux: o.Flux, Kubeconfigs: cloudspace.NewKubeconfigWatch(direct),
+		Flux: o.Flux, Kubeconfigs: cloudspace.NewKubeconfigWatch(direct), PullSecrets: cloudspace.NewPullSecretWatch(direct),
 		Host:    &cloudspace.DiscoveredHost{Client: direct.Discovery(), Clock: o.Clock},
 		Rollout: &cloudspace.Rollout{Reader: mgr.GetClient(), Limits: o.Platform.Rollout, Clock: o.Clock},
 	}

@@ -85,9 +85,10 @@ func newChaos(t *testing.T) *chaos {
 		Applier: apply.Applier{Client: c.server, Live: c.server}, Platform: platform, Recorder: &events.FakeRecorder{}, Clock: c.clock, Flux: c, Host: c,
 		Rollout:     &Rollout{Reader: c.server, Limits: platform.Rollout, Clock: c.clock},
 		Kubeconfigs: NewKubeconfigWatch(nil),
+		PullSecrets: NewPullSecretWatch(nil),
 	}
 	key := client.ObjectKeyFromObject(testCloudSpace("default"))
-	c.r.Kubeconfigs.followed[key] = followed{store: c.source, synced: func() bool { return true }, stop: func() {}}
+	c.r.Kubeconfigs.followed[key] = followed{store: c.source, namespace: "vcluster-alice-default", synced: func() bool { return true }, stop: func() {}}
 	return c
 }
 

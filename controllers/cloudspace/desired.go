@@ -46,8 +46,8 @@ const chartInterval = 24 * time.Hour
 // maxReleaseHistory bounds the Secrets in which Helm keeps earlier revisions.
 const maxReleaseHistory = 3
 
-func desiredNamespace(s *scope) *corev1.Namespace {
-	return &corev1.Namespace{
+func desiredNamespace(s *scope, platform *configv1alpha1.PlatformConfig) *corev1.Namespace {
+	namespace := &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: s.names.HostNamespace(),
 			Labels: map[string]string{
@@ -58,6 +58,10 @@ func desiredNamespace(s *scope) *corev1.Namespace {
 		// As Kubernetes fills it in.
 		Spec: corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes}},
 	}
+	if len(platform.Images.PullSecrets) > 0 {
+		metav1.SetMetaDataAnnotation(&namespace.ObjectMeta, annotationPulls, pullSecretsCopied)
+	}
+	return namespace
 }
 
 // desiredAccess lets the operator read Secrets in this one namespace: it may read none cluster-wide.
@@ -119,6 +123,12 @@ func desiredRepository(role string, chart *configv1alpha1.Chart, platform *confi
 			Provider: "generic",
 		},
 	}
+	if chart.SecretName != "" {
+		repository.Spec.SecretRef = &meta.LocalObjectReference{Name: chart.SecretName}
+	}
+	if chart.CertSecretName != "" {
+		repository.Spec.CertSecretRef = &meta.LocalObjectReference{Name: chart.CertSecretName}
+	}
 	if strings.HasPrefix(chart.Repository, "oci://") {
 		repository.Spec.Type = sourcev1.HelmRepositoryTypeOCI
 	}
@@ -149,9 +159,14 @@ func desiredControlPlane(s *scope, platform *configv1alpha1.PlatformConfig, valu
 	if err != nil {
 		return nil, err
 	}
+	patches, err := pullSecretPatches(s.names, platform.Images.PullSecrets)
+	if err != nil {
+		return nil, err
+	}
+	patches = append([]kustomize.Patch{controlPlanePriority(s.names)}, patches...)
 	release := desiredControlPlaneRelease(s, platform)
 	release.Spec.Values = &apiextensionsv1.JSON{Raw: text}
-	release.Spec.PostRenderers = []helmv2.PostRenderer{{Kustomize: &helmv2.Kustomize{Patches: []kustomize.Patch{controlPlanePriority(s.names)}}}}
+	release.Spec.PostRenderers = []helmv2.PostRenderer{{Kustomize: &helmv2.Kustomize{Patches: patches}}}
 	release.Spec.CommonMetadata.Annotations = map[string]string{annotationRevision: revision(release)}
 	return release, nil
 }

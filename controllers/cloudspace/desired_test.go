@@ -37,7 +37,7 @@ func TestObjectsOfACloudSpace(t *testing.T) {
 	}
 	var text []string
 	for _, object := range []any{
-		desiredNamespace(s), desiredAccess(s), desiredLimits(s), desiredQuota(s, r.Platform.LimitFactors),
+		desiredNamespace(s, r.Platform), desiredAccess(s), desiredLimits(s), desiredQuota(s, r.Platform.LimitFactors),
 		desiredRepository(roleControlPlane, &r.Platform.Charts.VCluster, r.Platform), desiredChart(roleControlPlane, &r.Platform.Charts.VCluster), controlPlane,
 		desiredKubeconfig(s),
 		desiredRepository(roleFlux, &r.Platform.Charts.Flux, r.Platform), desiredChart(roleFlux, &r.Platform.Charts.Flux), fluxRelease,

@@ -9,7 +9,8 @@
 //	QuotaReserved      none
 //	NamespaceReady     Namespace vcluster-<host name>; in it the RoleBinding that lets the operator read the kubeconfig
 //	PoliciesApplied    ResourceQuota and LimitRange in the host namespace
-//	ControlPlaneReady  HelmRelease <host name> in kubeopera-system, with the HelmRepository and HelmChart all share
+//	ControlPlaneReady  HelmRelease <host name> in kubeopera-system, with the HelmRepository and HelmChart all share,
+//	                   and copies of the platform's pull secrets in the host namespace
 //	KubeconfigReady    Secret cloudspace-<host name>-kubeconfig in kubeopera-system
 //	FluxReady          HelmRelease <host name>-flux in kubeopera-system, installed into the CloudSpace
 //	UpToDate           none; ends the turn of a control plane that was changed
@@ -21,6 +22,6 @@
 // observe.go reads, desired.go and values.go say what should be, release.go judges a HelmRelease, kubeconfig.go rebuilds
 // the kubeconfig, workloads.go, diagnose.go and minimum.go judge what runs, why it does not, and whether it has room, status.go
 // sums up. Those, but for observe.go, are pure. drift.go has Flux put right what was altered by hand, startup.go and warnings.go look
-// at pods and events of a control plane that does not start, kubeconfigwatch.go follows the kubeconfig, flux.go asks inside, teardown.go
-// is the way down, and heldup.go says what it waits for.
+// at pods and events of a control plane that does not start, kubeconfigwatch.go and pullsecretwatch.go follow Secrets, pullsecrets.go
+// copies them, flux.go asks inside, teardown.go is the way down, and heldup.go says what it waits for.
 package cloudspace

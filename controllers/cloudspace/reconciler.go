@@ -31,6 +31,8 @@ type Reconciler struct {
 	Host HostVersion
 	// Rollout gives control planes that run their turn to be changed.
 	Rollout *Rollout
+	// PullSecrets follows the platform's pull secrets and their copies.
+	PullSecrets *PullSecretWatch
 	// Flux looks at Flux inside a CloudSpace.
 	Flux     FluxProber
 	Recorder events.EventRecorder

@@ -5,6 +5,7 @@ package cloudspace
 
 import (
 	"context"
+	"errors"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -46,7 +47,7 @@ import (
 
 // SetupWithManager adds the reconciler to a manager: what wakes it, and how many CloudSpaces are worked on at a time.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
-	if err := mgr.Add(r.Kubeconfigs); err != nil {
+	if err := errors.Join(mgr.Add(r.Kubeconfigs), mgr.Add(r.PullSecrets)); err != nil {
 		return err
 	}
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &helmv2.HelmRelease{}, rollingIndex, indexRolling); err != nil {
@@ -75,6 +76,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		Watches(&sourcev1.HelmChart{}, all, builder.WithPredicates(chartTurned{})).
 		Watches(&sourcev1.HelmRepository{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(source.Channel(r.Kubeconfigs.Changes, &handler.EnqueueRequestForObject{})).
+		WatchesRawSource(source.Channel(r.PullSecrets.copies.Changes, &handler.EnqueueRequestForObject{})).
+		WatchesRawSource(source.Channel(r.PullSecrets.sources.Changes, all)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: concurrency,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](

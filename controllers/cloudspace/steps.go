@@ -53,7 +53,7 @@ func (r *Reconciler) reserveQuota(_ context.Context, s *scope) error {
 
 func (r *Reconciler) ensureNamespace(ctx context.Context, s *scope) (err error) {
 	o := &s.observed
-	if o.namespace, err = apply.Ensure(ctx, r.Applier, s.owner, o.namespace, desiredNamespace(s)); err != nil {
+	if o.namespace, err = apply.Ensure(ctx, r.Applier, s.owner, o.namespace, desiredNamespace(s, r.Platform)); err != nil {
 		return err
 	}
 	o.access, err = apply.Ensure(ctx, r.Applier, s.owner, o.access, desiredAccess(s))
@@ -76,6 +76,9 @@ func (r *Reconciler) ensurePolicies(ctx context.Context, s *scope) (err error) {
 }
 
 func (r *Reconciler) ensureControlPlane(ctx context.Context, s *scope) (err error) {
+	if err := r.ensurePullSecrets(ctx, s); err != nil {
+		return err
+	}
 	to, err := r.target(ctx, s)
 	if err != nil {
 		return err

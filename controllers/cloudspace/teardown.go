@@ -164,6 +164,7 @@ func (r *Reconciler) removeKubeconfig(ctx context.Context, s *scope) error {
 		return nil
 	}
 	r.Kubeconfigs.Forget(s.key())
+	r.PullSecrets.Forget(s.key())
 	gone, err := r.Delete(ctx, s.owner, kubeconfigSecret(s))
 	if err != nil || gone {
 		return err

@@ -49,7 +49,13 @@ type ControlPlaneValues struct {
 
 // AdvancedValues hold the registry that replaces those of all images.
 type AdvancedValues struct {
-	DefaultImageRegistry string `json:"defaultImageRegistry"`
+	DefaultImageRegistry   string                        `json:"defaultImageRegistry"`
+	WorkloadServiceAccount *WorkloadServiceAccountValues `json:"workloadServiceAccount,omitempty"`
+}
+
+// WorkloadServiceAccountValues are the ServiceAccount of all synced pods. A pod that names pull secrets of its own has none of these.
+type WorkloadServiceAccountValues struct {
+	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets"`
 }
 
 // DistroValues choose the Kubernetes that is served.
@@ -222,7 +228,7 @@ const (
 func desiredValues(n names.CloudSpace, etcd v1alpha1.Etcd, version configv1alpha1.KubernetesVersion, size configv1alpha1.Size, platform *configv1alpha1.PlatformConfig) Values {
 	values := Values{
 		ControlPlane: ControlPlaneValues{
-			Advanced: AdvancedValues{DefaultImageRegistry: platform.Images.Registry},
+			Advanced: advancedValues(platform.Images),
 			Distro: DistroValues{K8s: K8sValues{
 				Enabled:   true,
 				Image:     ImageValues{Registry: githubRegistry, Repository: "loft-sh/kubernetes", Tag: version.Version},
@@ -248,6 +254,14 @@ func desiredValues(n names.CloudSpace, etcd v1alpha1.Etcd, version configv1alpha
 	values.ControlPlane.BackingStore.Etcd.Deploy = etcdValues(etcd, version, size)
 	values.Sync.FromHost.Nodes.Selector.All = true
 	values.Sync.ToHost.Pods.RewriteHosts.InitContainer.Resources = requirements("30m", "64Mi", "30m", "64Mi")
+	return values
+}
+
+func advancedValues(images configv1alpha1.Images) AdvancedValues {
+	values := AdvancedValues{DefaultImageRegistry: images.Registry}
+	if images.WorkloadsUsePullSecrets {
+		values.WorkloadServiceAccount = &WorkloadServiceAccountValues{ImagePullSecrets: pullSecretReferences(images.PullSecrets)}
+	}
 	return values
 }
 

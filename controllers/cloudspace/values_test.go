@@ -4,6 +4,9 @@
 package cloudspace
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -28,6 +31,9 @@ func TestValuesOfTheVClusterChart(t *testing.T) {
 		}},
 		"values-mirror.golden.yaml": {name: "default", platform: func(p *configv1alpha1.PlatformConfig) {
 			p.Images.Registry = "mirror.example.com/hub"
+		}},
+		"values-private.golden.yaml": {name: "default", platform: func(p *configv1alpha1.PlatformConfig) {
+			p.Images = configv1alpha1.Images{Registry: "mirror.example.com", PullSecrets: []string{"mirror", "other"}, WorkloadsUsePullSecrets: true}
 		}},
 	}
 	for golden, tt := range tests {
@@ -78,5 +84,30 @@ func TestTheSameCloudSpaceAlwaysHasTheSameValues(t *testing.T) {
 	object.Spec.DisplayName, object.Spec.Resources.CPU, object.Spec.Resources.Pods = "Alice", resource.MustParse("64"), 9
 	if again := render(); again != first {
 		t.Errorf("another name and other resources gave other values:\n%s\n%s", first, again)
+	}
+}
+
+// docs/install.md lists what is to be mirrored, and leaves out nothing that the shipped PlatformConfig leads to.
+func TestTheDocsListTheImagesOfControlPlanes(t *testing.T) {
+	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "install.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	platform, err := configv1alpha1.Load(filepath.Join("..", "..", "config", "manager", "platform-config.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newScope(testCloudSpace("default")).names
+	for _, version := range platform.Kubernetes {
+		values := desiredValues(n, v1alpha1.Etcd{}, version, platform.Sizes["Small"], platform).ControlPlane
+		images := []string{values.CoreDNS.Deployment.Image}
+		for _, image := range []ImageValues{values.StatefulSet.Image, values.Distro.K8s.Image, values.BackingStore.Etcd.Deploy.StatefulSet.Image} {
+			images = append(images, image.Registry+"/"+image.Repository+":"+image.Tag)
+		}
+		for _, image := range images {
+			if !strings.Contains(string(docs), "`"+image+"`") {
+				t.Errorf("docs/install.md does not list %s", image)
+			}
+		}
 	}
 }

@@ -37,6 +37,7 @@ const (
 	defaultCloudSpace     = "default"
 	separator             = "--"
 	tenantNamespacePrefix = "tenant-"
+	pullSecretPrefix      = "cloudspace-pull-"
 )
 
 // part is the pattern of a tenant id and of a CloudSpace name: it cannot contain the separator, which makes the host name
@@ -54,6 +55,12 @@ func TenantID(namespace string) (string, bool) {
 
 // TenantKubeconfigSecret holds the kubeconfig of a tenant's default CloudSpace, in the system namespace.
 func TenantKubeconfigSecret(id string) string { return "tenant-" + id + "-kubeconfig" }
+
+// PullSecret is the copy of a pull secret of the platform in a host namespace.
+func PullSecret(source string) string { return pullSecretPrefix + source }
+
+// IsPullSecret tells whether a Secret in a host namespace has the name of such a copy.
+func IsPullSecret(name string) bool { return strings.HasPrefix(name, pullSecretPrefix) }
 
 // CloudSpace gives the names that belong to one CloudSpace. Its zero value belongs to none.
 type CloudSpace struct {

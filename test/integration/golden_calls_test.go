@@ -34,7 +34,7 @@ var why = map[string]map[string]string{
 		"create limitranges":       "defaults for containers that say nothing",
 		"create resourcequotas":    "the cap of the host namespace",
 		"create helmreleases":      "the control plane and Flux",
-		"create secrets":           "the kubeconfig that was rebuilt, and the tenant's copy",
+		"create secrets":           "the pull secret of the control plane, the kubeconfig that was rebuilt, and the tenant's copy",
 		"patch cloudspaces/status": "each new thing to wait for: quota, release, etcd, API server, kubeconfig, Flux' release, Flux; then Active",
 		"patch tenants/status":     "each new thing that its CloudSpace waits for; then Ready",
 	},
@@ -56,7 +56,7 @@ var why = map[string]map[string]string{
 
 // What a Tenant with its default CloudSpace costs the host's API server. The stand-in goes from stage to stage only when the
 // operator has told of the last one, as it is with real ones, which take seconds for each. The charts and repositories that all
-// CloudSpaces share are made once and are not in here; nor are watches (one for each CloudSpace: its kubeconfig Secret) and
+// CloudSpaces share are made once and are not in here; nor are watches (two for each CloudSpace: its kubeconfig Secret and its pull secrets) and
 // events.
 func TestCallsOfATenant(t *testing.T) {
 	const runs = 5

@@ -113,10 +113,14 @@ func start(ctx context.Context, environment *envtest.Environment) (running []cha
 	// Retries must not make tests slow; the waits themselves are tested with a clock of their own.
 	platform.Backoff.Base.Duration, platform.Backoff.Max.Duration = 50*time.Millisecond, 500*time.Millisecond
 	platform.Deadlines.InnerRelease.Duration, platform.Deadlines.Release.Duration = 2*time.Second, 6*time.Second
-	for _, path := range []string{"manager/namespace.yaml", "manager/priority_classes.yaml", "rbac/service_account.yaml", "rbac/role.yaml", "rbac/role_binding.yaml", "rbac/host_namespace.yaml", "rbac/members.yaml", "admission/retry.yaml", "admission/cloudspaces.yaml", "admission/deletion_protection.yaml"} {
+	for _, path := range []string{"manager/namespace.yaml", "manager/priority_classes.yaml", "rbac/service_account.yaml", "rbac/role.yaml", "rbac/role_binding.yaml", "rbac/host_namespace.yaml", "rbac/members.yaml", "admission/retry.yaml", "admission/cloudspaces.yaml", "admission/deletion_protection.yaml", "admission/operator.yaml"} {
 		if err := install(ctx, repository("config", path)); err != nil {
 			return nil, err
 		}
+	}
+	platform.Images.PullSecrets = []string{pullSecret}
+	if err := api.Create(ctx, credentials("first")); err != nil {
+		return nil, err
 	}
 	operator, err := environment.AddUser(envtest.User{
 		Name: operatorUser, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kubeopera-system"},

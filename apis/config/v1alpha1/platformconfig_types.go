@@ -85,6 +85,14 @@ type Chart struct {
 	// version of the chart, exact.
 	Version string `json:"version"`
 
+	// secretName is that of a Secret in kubeopera-system with the repository's credentials: username and password, or, for an
+	// oci:// repository, of type kubernetes.io/dockerconfigjson. Empty means none.
+	SecretName string `json:"secretName,omitempty"`
+
+	// certSecretName is that of a Secret in kubeopera-system with the certificate authority of the repository, ca.crt, and,
+	// where it asks for one, the client's certificate, tls.crt and tls.key. Empty means the authorities that Flux knows.
+	CertSecretName string `json:"certSecretName,omitempty"`
+
 	// insecure allows an oci:// repository without TLS. For tests.
 	Insecure bool `json:"insecure,omitempty"`
 
@@ -97,6 +105,14 @@ type Images struct {
 	// registry replaces the registry of every image of a CloudSpace, with the same paths below it, as a mirror has them;
 	// empty leaves each image where it is published.
 	Registry string `json:"registry,omitempty"`
+
+	// pullSecrets are names of Secrets of type kubernetes.io/dockerconfigjson in kubeopera-system. Each host namespace gets copies,
+	// which follow a change within a minute, and control planes pull their images with them. At most 8.
+	PullSecrets []string `json:"pullSecrets,omitempty"`
+
+	// workloadsUsePullSecrets lets all pods of a CloudSpace pull with the pull secrets: CoreDNS and Flux, which need them when the
+	// registry serves nobody else, but the tenant's own pods too, which may then run every image that the secrets open.
+	WorkloadsUsePullSecrets bool `json:"workloadsUsePullSecrets,omitempty"`
 }
 
 // Host describes the host cluster.

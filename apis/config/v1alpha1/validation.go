@@ -8,17 +8,26 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
 )
 
 // DefaultSize must be among the sizes: CloudSpaces have it unless they ask for another.
 const DefaultSize = "Small"
+
+// Bounds of images.pullSecrets.
+const (
+	maxPullSecrets    = 8
+	maxPullSecretName = 40
+)
 
 var (
 	kubernetesVersion = regexp.MustCompile(`^v1\.(0|[1-9]\d*)\.(0|[1-9]\d*)$`)
@@ -30,6 +39,7 @@ var (
 func Validate(c *PlatformConfig) field.ErrorList {
 	var errs field.ErrorList
 	errs = append(errs, validateCharts(&c.Charts, field.NewPath("charts"))...)
+	errs = append(errs, validateImages(&c.Images, field.NewPath("images"))...)
 	if _, _, err := netutils.ParseCIDRSloppy(c.Host.ServiceCIDR); err != nil {
 		errs = append(errs, field.Invalid(field.NewPath("host", "serviceCIDR"), c.Host.ServiceCIDR, "must be an address range such as 10.96.0.0/16"))
 	}
@@ -67,6 +77,8 @@ func validateChart(c *Chart, path *field.Path) field.ErrorList {
 	if c.Values != nil && json.Unmarshal(c.Values.Raw, &map[string]any{}) != nil {
 		errs = append(errs, field.Invalid(path.Child("values"), string(c.Values.Raw), "must be a map"))
 	}
+	errs = append(errs, validateSecretName(c.SecretName, path.Child("secretName"))...)
+	errs = append(errs, validateSecretName(c.CertSecretName, path.Child("certSecretName"))...)
 	u, err := url.Parse(c.Repository)
 	if err != nil || u.Host == "" {
 		return append(errs, field.Invalid(path.Child("repository"), c.Repository, "must be an oci:// or https:// URL"))
@@ -76,6 +88,42 @@ func validateChart(c *Chart, path *field.Path) field.ErrorList {
 	}
 	if c.Insecure && u.Scheme != "oci" {
 		errs = append(errs, field.Forbidden(path.Child("insecure"), "only an oci:// repository can be insecure"))
+	}
+	return errs
+}
+
+func validateSecretName(name string, path *field.Path) field.ErrorList {
+	if name == "" {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, message := range apivalidation.NameIsDNSSubdomain(name, false) {
+		errs = append(errs, field.Invalid(path, name, message))
+	}
+	return errs
+}
+
+// validateImages bounds the names of pull secrets so that those of their copies are never names that a syncer gives: these have
+// "-x-" in them, or are as long as a label can be.
+func validateImages(images *Images, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	secrets := path.Child("pullSecrets")
+	if len(images.PullSecrets) > maxPullSecrets {
+		errs = append(errs, field.TooMany(secrets, len(images.PullSecrets), maxPullSecrets))
+	}
+	seen := sets.New[string]()
+	for i, name := range images.PullSecrets {
+		if len(validation.IsDNS1123Label(name)) > 0 || len(name) > maxPullSecretName || strings.Contains(name, "-x-") {
+			errs = append(errs, field.Invalid(secrets.Index(i), name,
+				"must be lower case letters, digits and dashes, at most 40 characters, without -x-"))
+		}
+		if seen.Has(name) {
+			errs = append(errs, field.Duplicate(secrets.Index(i), name))
+		}
+		seen.Insert(name)
+	}
+	if images.WorkloadsUsePullSecrets && len(images.PullSecrets) == 0 {
+		errs = append(errs, field.Forbidden(path.Child("workloadsUsePullSecrets"), "there are no pullSecrets"))
 	}
 	return errs
 }

@@ -71,6 +71,8 @@ const (
 	ReasonTerminating = "Terminating"
 	// ReasonWaitingForQuota means that Kubernetes has not taken up the ResourceQuota of the host namespace yet.
 	ReasonWaitingForQuota = "WaitingForQuota"
+	// ReasonPullSecretUnusable means that a pull secret of the platform is not there, or not what it must be.
+	ReasonPullSecretUnusable = "PullSecretUnusable"
 	// ReasonInstalling means that a release is being installed or upgraded.
 	ReasonInstalling = "Installing"
 	// ReasonInstallFailed means that installing or upgrading a release failed; it is tried again.
