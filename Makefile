@@ -116,9 +116,17 @@ images: ## Build the images for REGISTRY (host/path) into .local/images, for PLA
 deploy: preflight ## Install on the cluster of KUBECONFIG, after checking it. IMAGE and PLATFORM_CONFIG replace the defaults
 	@hack/deploy.sh
 
+.PHONY: undeploy
+undeploy: ## Remove the platform from the cluster of KUBECONFIG. CONFIRM=delete-tenants deletes all Tenants first
+	@hack/undeploy.sh
+
 .PHONY: preflight
 preflight: ## Check whether the cluster of KUBECONFIG can be a host cluster
 	@go run ./cmd/tenant-controller preflight --config $${PLATFORM_CONFIG:-config/manager/platform-config.yaml}
+
+.PHONY: support-bundle
+support-bundle: ## Collect the platform's state and logs without secrets; TENANT=id for one tenant
+	@go run ./cmd/tenant-controller support-bundle $(if $(TENANT),--tenant $(TENANT))
 
 ##@ Development
 

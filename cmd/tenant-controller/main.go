@@ -35,7 +35,7 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(runCommand(), preflightCommand())
+	root.AddCommand(runCommand(), preflightCommand(), supportBundleCommand())
 	return root
 }
 
@@ -56,8 +56,8 @@ func preflightCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "preflight",
 		Short: "Check whether a cluster can be a host cluster, and say what is missing",
-		Long: "Check whether the cluster of KUBECONFIG can be a host cluster: its version, Flux, a default StorageClass, and the\n" +
-			"rights of the caller to install there. Prints one line for each check; exits with 1 when something is missing.",
+		Long: "Check whether the cluster of KUBECONFIG can be a host cluster: its version, admission policies, Flux, a default\n" +
+			"StorageClass, the rights of the caller to install there, and what a PlatformConfig says of it. Prints one line for each check; exits with 1 when something is missing.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return check(cmd.Context(), platform) },
 	}
@@ -66,8 +66,10 @@ func preflightCommand() *cobra.Command {
 }
 
 func check(ctx context.Context, platform string) error {
+	var parsed *configv1alpha1.PlatformConfig
 	if platform != "" {
-		if _, err := configv1alpha1.Load(platform); err != nil {
+		var err error
+		if parsed, err = configv1alpha1.Load(platform); err != nil {
 			return fmt.Errorf("the PlatformConfig is not usable: %w", err)
 		}
 	}
@@ -79,5 +81,5 @@ func check(ctx context.Context, platform string) error {
 	if err != nil {
 		return err
 	}
-	return preflight.Run(ctx, client, os.Stdout)
+	return preflight.Run(ctx, client, parsed, os.Stdout)
 }
