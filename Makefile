@@ -44,7 +44,7 @@ test-e2e: $(HOSTCLUSTER) ## The journeys on the local host cluster, with real Fl
 	@$(HOSTCLUSTER) up
 	@$(IN_CLUSTER) hack/deploy-local.sh
 	@hack/hostcluster/previous.sh
-	@$(IN_CLUSTER) HOSTCLUSTER=$(abspath $(HOSTCLUSTER)) PREVIOUS_KUBERNETES=$$(hack/hostcluster/previous.sh version) go test -tags e2e -count=1 -timeout 30m -v ./test/e2e/...
+	@$(IN_CLUSTER) HOSTCLUSTER=$(abspath $(HOSTCLUSTER)) PREVIOUS_KUBERNETES=$$(hack/hostcluster/previous.sh version) go test -tags e2e -count=1 -parallel 8 -timeout 30m -v ./test/e2e/...
 
 FUZZTIME ?= 1m
 FUZZ := internal/names:FuzzHostNamesAreReversible internal/names:FuzzHostNamesAreOneToOne \

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,7 +20,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
+	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 )
 
@@ -35,12 +36,16 @@ const (
 // failure breaks a sign-up, sees that everybody is told why, mends it, and asks for a retry as the product's manual says.
 func (h *host) failure(t *testing.T) {
 	g := NewWithT(t)
-	h.configure(t.Context(), t, "deadlines: {controlPlane: 8m, flux: 5m}", "deadlines: {controlPlane: 30s, flux: 5m}",
-		"\nsizes:\n", "\n- {version: "+brokenVersion+", etcd: 3.6.8-0, coreDNS: 1.14.2}\nsizes:\n")
+	h.configure(t.Context(), t, func(config *configv1alpha1.PlatformConfig) {
+		broken := config.Kubernetes[0]
+		broken.Version = brokenVersion
+		config.Kubernetes = append(config.Kubernetes, broken)
+		config.Deadlines.ControlPlane.Duration = 30 * time.Second
+	})
 	t.Cleanup(func() {
 		after := context.WithoutCancel(t.Context())
 		h.onNode(after, t, "ctr", "-n", "k8s.io", "images", "rm", brokenImage)
-		h.configure(after, t)
+		h.configure(after, t, func(*configv1alpha1.PlatformConfig) {})
 	})
 
 	g.Expect(h.Create(t.Context(), &v1alpha1.Tenant{
@@ -75,7 +80,7 @@ func (h *host) failure(t *testing.T) {
 	g.Expect(h.Get(t.Context(), client.ObjectKey{Name: "alice-default"}, &tenant)).To(Succeed())
 	g.Expect(tenant.Status.Retry.Attempts).To(BeZero())
 	g.Expect(tenant.Status.Retry.LastHandledRequest).To(HavePrefix("phase-Failed-"))
-	h.removeTenants("alice-default")
+	h.removeTenants(t, "alice-default")
 }
 
 func failedAndCounted(g Gomega, conditions []metav1.Condition, retry v1alpha1.RetryStatus) {
@@ -105,19 +110,16 @@ func (h *host) controlPlanePod(t *testing.T) types.UID {
 	return ""
 }
 
-// configure installs the platform again with replacements in its PlatformConfig, given as pairs of old and new.
-func (h *host) configure(ctx context.Context, t *testing.T, replacements ...string) {
+// configure installs the platform again with changes in its PlatformConfig.
+func (h *host) configure(ctx context.Context, t *testing.T, change func(*configv1alpha1.PlatformConfig)) {
 	t.Helper()
 	g := NewWithT(t)
-	text, err := os.ReadFile("../../config/local/platform-config.yaml")
+	config := fromFile(t, "../../config/local/platform-config.yaml", &configv1alpha1.PlatformConfig{})
+	change(config)
+	text, err := yaml.Marshal(config)
 	g.Expect(err).NotTo(HaveOccurred())
-	altered := string(text)
-	for i := 0; i < len(replacements); i += 2 {
-		g.Expect(altered).To(ContainSubstring(replacements[i]))
-		altered = strings.Replace(altered, replacements[i], replacements[i+1], 1)
-	}
 	file := filepath.Join(t.TempDir(), "platform-config.yaml")
-	g.Expect(os.WriteFile(file, []byte(altered), 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(file, text, 0o600)).To(Succeed())
 	var operator appsv1.Deployment
 	g.Expect(h.Get(ctx, client.ObjectKey{Namespace: "kubeopera-system", Name: "tenant-controller"}, &operator)).To(Succeed())
 	deploy := exec.CommandContext(ctx, "../../hack/deploy.sh")

@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,9 +16,13 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -46,10 +51,7 @@ type cluster struct {
 }
 
 // host is the host cluster.
-type host struct {
-	cluster
-	t *testing.T
-}
+type host struct{ cluster }
 
 func connect(t *testing.T) *host {
 	t.Helper()
@@ -57,7 +59,7 @@ func connect(t *testing.T) *host {
 	if path == "" || os.Getenv("HOSTCLUSTER") == "" {
 		t.Fatal("KUBECONFIG and HOSTCLUSTER are not set: run make test-e2e")
 	}
-	return &host{cluster: open(t, path), t: t}
+	return &host{cluster: open(t, path)}
 }
 
 func open(t *testing.T, kubeconfig string) cluster {
@@ -93,17 +95,80 @@ func fromFile[T runtime.Object](t *testing.T, path string, into T) T {
 	return into
 }
 
-// removeTenants clears what an earlier run, or make demo, left.
-func (h *host) removeTenants(ids ...string) {
-	h.t.Helper()
-	g := NewWithT(h.t)
+// removeTenants takes Tenants down and waits until they are gone. What is not there is gone already.
+func (h *host) removeTenants(t *testing.T, ids ...string) {
+	t.Helper()
 	for _, id := range ids {
-		err := h.Delete(context.Background(), &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: id}})
-		g.Expect(client.IgnoreNotFound(err)).To(Succeed())
+		h.deleteTenant(t, id)
 	}
 	for _, id := range ids {
-		g.Eventually(func() bool {
-			return apierrors.IsNotFound(h.Get(context.Background(), client.ObjectKey{Name: id}, &v1alpha1.Tenant{}))
-		}, removal, interval).Should(BeTrue(), "Tenant %s is still there", id)
+		h.waitUntilGone(t, id)
 	}
+}
+
+func (h *host) deleteTenant(t *testing.T, id string) {
+	t.Helper()
+	err := h.Delete(t.Context(), &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: id}})
+	NewWithT(t).Expect(client.IgnoreNotFound(err)).To(Succeed())
+}
+
+func (h *host) waitUntilGone(t *testing.T, id string) {
+	t.Helper()
+	NewWithT(t).Eventually(func() bool {
+		return apierrors.IsNotFound(h.Get(t.Context(), client.ObjectKey{Name: id}, &v1alpha1.Tenant{}))
+	}, removal, interval).Should(BeTrue(), "Tenant %s is still there", id)
+}
+
+func (h *host) createTenant(t *testing.T, id string) {
+	t.Helper()
+	NewWithT(t).Expect(h.Create(t.Context(), &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: id}})).To(Succeed())
+}
+
+// cloudSpace reads one that must be there.
+func (h *host) cloudSpace(ctx context.Context, g Gomega, id, name string) *v1alpha1.CloudSpace {
+	var cloudSpace v1alpha1.CloudSpace
+	g.Expect(h.Get(ctx, client.ObjectKey{Namespace: "tenant-" + id, Name: name}, &cloudSpace)).To(Succeed())
+	return &cloudSpace
+}
+
+// follow begins something and looks at each event that a watch then tells of, until one is enough.
+func (h *host) follow(t *testing.T, list client.ObjectList, begin func(), enough func(watch.Event) bool, options ...client.ListOption) {
+	t.Helper()
+	events, err := h.Watch(t.Context(), list, options...)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	defer events.Stop()
+	begin()
+	timeout := time.After(provisioning)
+	for {
+		select {
+		case event, open := <-events.ResultChan():
+			if !open {
+				t.Fatal("the watch has ended")
+			}
+			if enough(event) {
+				return
+			}
+		case <-timeout:
+			t.Fatal("what was waited for did not come in time")
+		}
+	}
+}
+
+// named selects one object of a watch.
+func named(name string) client.ListOption {
+	return client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector(metav1.ObjectNameField, name)}
+}
+
+// killPods deletes pods as if their node had lost them: at once, without asking them to end.
+func (h *host) killPods(t *testing.T, options ...client.DeleteAllOfOption) {
+	t.Helper()
+	options = append(options, client.GracePeriodSeconds(0))
+	NewWithT(t).Expect(h.DeleteAllOf(t.Context(), &corev1.Pod{}, options...)).To(Succeed())
+}
+
+// scale sets the replicas of a Deployment or StatefulSet.
+func (h *host) scale(ctx context.Context, t *testing.T, workload client.Object, replicas int) {
+	t.Helper()
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+	NewWithT(t).Expect(h.Patch(ctx, workload, patch)).To(Succeed())
 }

@@ -7,13 +7,28 @@ package e2e
 
 import "testing"
 
+// everyTenant is each that a journey creates.
+var everyTenant = []string{"alice-default", "bob-default", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan"}
+
 func TestJourneys(t *testing.T) {
 	host := connect(t)
-	host.removeTenants("alice-default", "bob-default", "carol")
+	host.removeTenants(t, everyTenant...)
 	t.Run("what fails says why, and is mended on demand", host.failure)
+	t.Run("a new minor version reaches one CloudSpace after the other", host.upgrade)
 	t.Run("a sign-up ends in a CloudSpace that works", host.signUp)
 	t.Run("neighbours are apart", host.neighbours)
 	t.Run("one Kustomization brings a customer with everything", host.gitOps)
 	t.Run("the operator tells of itself", host.metrics)
+	t.Run("bad days of CloudSpaces, all at once", func(t *testing.T) {
+		t.Run("a control plane that is killed comes back with its data", host.controlPlaneKilled)
+		t.Run("a Tenant of the same name has nothing of the one before", host.recreation)
+		t.Run("a foreign namespace is refused and left alone", host.foreignNamespace)
+		t.Run("an object that is held keeps the name, and is named", host.foreignFinalizer)
+	})
+	t.Run("CloudSpaces run without the chart's source, and new ones wait", host.chartSourceDown)
+	t.Run("the host's API server is killed in mid-provisioning", host.apiServerKilled)
+	t.Run("the operator is killed at each step up and down", host.operatorKilled)
+	t.Run("an operator that is cut off is taken over", host.leaderCutOff)
+	t.Run("without Flux nothing is uninstalled, and that is said", host.helmControllerStopped)
 	t.Run("a deleted Tenant leaves nothing", host.deletion)
 }

@@ -18,8 +18,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/remotecommand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,29 +45,16 @@ func (h *host) signUp(t *testing.T) {
 // followPhases creates a Tenant and gives the phases that a watch saw, each once, until Ready.
 func (h *host) followPhases(t *testing.T, tenant *v1alpha1.Tenant) []v1alpha1.TenantPhase {
 	t.Helper()
-	g := NewWithT(t)
-	only := client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", tenant.Name)}
-	watch, err := h.Watch(t.Context(), &v1alpha1.TenantList{}, only)
-	g.Expect(err).NotTo(HaveOccurred())
-	defer watch.Stop()
-	g.Expect(h.Create(t.Context(), tenant)).To(Succeed())
-
 	var seen []v1alpha1.TenantPhase
-	timeout := time.After(provisioning)
-	for {
-		select {
-		case event := <-watch.ResultChan():
-			current, ok := event.Object.(*v1alpha1.Tenant)
-			if ok && (len(seen) == 0 || seen[len(seen)-1] != current.Status.Phase) {
-				seen = append(seen, current.Status.Phase)
-			}
-			if ok && current.Status.Phase == v1alpha1.TenantReady {
-				return seen
-			}
-		case <-timeout:
-			t.Fatalf("not Ready in time; phases seen: %v", seen)
+	create := func() { NewWithT(t).Expect(h.Create(t.Context(), tenant)).To(Succeed()) }
+	h.follow(t, &v1alpha1.TenantList{}, create, func(event watch.Event) bool {
+		current, ok := event.Object.(*v1alpha1.Tenant)
+		if ok && (len(seen) == 0 || seen[len(seen)-1] != current.Status.Phase) {
+			seen = append(seen, current.Status.Phase)
 		}
-	}
+		return ok && current.Status.Phase == v1alpha1.TenantReady
+	}, named(tenant.Name))
+	return seen
 }
 
 // namesOfTheContract looks for everything under the names that other programs rely on.

@@ -8,10 +8,9 @@ package e2e
 import (
 	"context"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -19,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
+	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 )
 
@@ -36,12 +35,12 @@ func (h *host) upgrade(t *testing.T) {
 	g := NewWithT(t)
 	previous := os.Getenv("PREVIOUS_KUBERNETES")
 	g.Expect(previous).NotTo(BeEmpty(), "PREVIOUS_KUBERNETES is not set: run make test-e2e")
-	t.Cleanup(func() { h.offer(t, nil) })
+	t.Cleanup(func() { h.offer(context.WithoutCancel(t.Context()), t) })
 	ids := []string{"heidi", "ivan"}
 
-	h.offer(t, []string{previous, current})
+	h.offer(t.Context(), t, previous, current)
 	for _, id := range ids {
-		g.Expect(h.Create(t.Context(), &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: id}})).To(Succeed())
+		h.createTenant(t, id)
 	}
 	inside := map[string]cluster{}
 	for _, id := range ids {
@@ -51,12 +50,12 @@ func (h *host) upgrade(t *testing.T) {
 		g.Expect(inside[id].Create(t.Context(), keepsake(id))).To(Succeed())
 	}
 
-	h.offer(t, []string{absent, previous, current})
+	h.offer(t.Context(), t, absent, previous, current)
 	var failed, waits string
 	g.Eventually(func(g Gomega) {
 		failed, waits = "", ""
 		for _, id := range ids {
-			space := h.cloudSpaceOf(g, id)
+			space := h.cloudSpace(t.Context(), g, id, "default")
 			switch {
 			case meta.IsStatusConditionTrue(space.Status.Conditions, "Stalled"):
 				failed = id
@@ -69,61 +68,48 @@ func (h *host) upgrade(t *testing.T) {
 		}
 		g.Expect([]string{failed, waits}).To(ConsistOf(ids), "one failed, one is not touched")
 	}, provisioning, interval).Should(Succeed())
-	g.Expect(h.images(g, waits)).To(ContainElement(HaveSuffix(":" + previous)))
+	g.Expect(h.images(t, g, waits)).To(ContainElement(HaveSuffix(":" + previous)))
 	for _, id := range ids {
 		g.Expect(inside[id].served(g)).To(Equal(previous), "the API server of %s works on", id)
 	}
 
-	h.offer(t, []string{current, previous})
+	h.offer(t.Context(), t, current, previous)
 	for _, id := range ids {
 		g.Eventually(h.upToDate(t, id), provisioning, interval).Should(Equal(current))
 		g.Expect(inside[id].served(g)).To(HavePrefix("v1.36."))
 		kept := keepsake(id)
 		g.Expect(inside[id].Get(t.Context(), client.ObjectKeyFromObject(kept), kept)).To(Succeed())
 		g.Expect(kept.Data).To(Equal(keepsake(id).Data))
-		g.Expect(phasesOf(h.cloudSpaceOf(g, id))).To(HaveExactElements("Pending", "Provisioning", "InstallingFlux", "Active"))
+		g.Expect(phasesOf(h.cloudSpace(t.Context(), g, id, "default"))).To(HaveExactElements("Pending", "Provisioning", "InstallingFlux", "Active"))
 	}
-	h.removeTenants(ids...)
+	h.removeTenants(t, ids...)
 }
 
-// offer installs the platform with these Kubernetes versions, the first one the default, and a short deadline for control planes;
-// with none as it was.
-func (h *host) offer(t *testing.T, versions []string) {
+// offer installs the platform with these Kubernetes versions, the first one the default; with none as it was. A version that is
+// nowhere gets a short deadline.
+func (h *host) offer(ctx context.Context, t *testing.T, versions ...string) {
 	t.Helper()
-	g := NewWithT(t)
-	path := filepath.Join("..", "..", "config", "local", "platform-config.yaml")
-	text, err := os.ReadFile(path)
-	g.Expect(err).NotTo(HaveOccurred())
-	if versions != nil {
-		var config map[string]any
-		g.Expect(yaml.Unmarshal(text, &config)).To(Succeed())
-		var offered []any
+	h.configure(ctx, t, func(config *configv1alpha1.PlatformConfig) {
+		if len(versions) == 0 {
+			return
+		}
+		known := config.Kubernetes[0]
+		config.Kubernetes = nil
 		for _, version := range versions {
-			offered = append(offered, map[string]any{"version": version, "etcd": "3.6.8-0", "coreDNS": "1.14.2"})
+			known.Version = version
+			config.Kubernetes = append(config.Kubernetes, known)
 		}
-		config["kubernetes"] = offered
 		if versions[0] == absent {
-			config["deadlines"] = map[string]any{"controlPlane": "40s"}
+			config.Deadlines.ControlPlane.Duration = 40 * time.Second
 		}
-		text, err = yaml.Marshal(config)
-		g.Expect(err).NotTo(HaveOccurred())
-	}
-	file := filepath.Join(t.TempDir(), "platform-config.yaml")
-	g.Expect(os.WriteFile(file, text, 0o600)).To(Succeed())
-	operator := &appsv1.Deployment{}
-	// Not the context of the test: it is over when the platform is put back.
-	g.Expect(h.Get(context.Background(), client.ObjectKey{Namespace: "kubeopera-system", Name: "tenant-controller"}, operator)).To(Succeed())
-	deploy := exec.CommandContext(context.Background(), filepath.Join("..", "..", "hack", "deploy.sh"))
-	deploy.Env = append(os.Environ(), "PLATFORM_CONFIG="+file, "IMAGE="+operator.Spec.Template.Spec.Containers[0].Image)
-	out, err := deploy.CombinedOutput()
-	g.Expect(err).NotTo(HaveOccurred(), string(out))
+	})
 }
 
 // upToDate gives the version of a CloudSpace that is ready and all that is asked for, or nothing.
 func (h *host) upToDate(t *testing.T, id string) func(Gomega) string {
 	t.Helper()
 	return func(g Gomega) string {
-		space := h.cloudSpaceOf(g, id)
+		space := h.cloudSpace(t.Context(), g, id, "default")
 		for _, condition := range []string{"Ready", "UpToDate"} {
 			if !meta.IsStatusConditionTrue(space.Status.Conditions, condition) {
 				return ""
@@ -133,16 +119,11 @@ func (h *host) upToDate(t *testing.T, id string) func(Gomega) string {
 	}
 }
 
-func (h *host) cloudSpaceOf(g Gomega, id string) *v1alpha1.CloudSpace {
-	space := &v1alpha1.CloudSpace{}
-	g.Expect(h.Get(h.t.Context(), client.ObjectKey{Namespace: "tenant-" + id, Name: "default"}, space)).To(Succeed())
-	return space
-}
-
 // images are those that the control plane of a tenant's default CloudSpace is made of.
-func (h *host) images(g Gomega, id string) (images []string) {
+func (h *host) images(t *testing.T, g Gomega, id string) (images []string) {
+	t.Helper()
 	server := &appsv1.Deployment{}
-	g.Expect(h.Get(h.t.Context(), client.ObjectKey{Namespace: "vcluster-" + id, Name: id}, server)).To(Succeed())
+	g.Expect(h.Get(t.Context(), client.ObjectKey{Namespace: "vcluster-" + id, Name: id}, server)).To(Succeed())
 	for _, container := range slices.Concat(server.Spec.Template.Spec.InitContainers, server.Spec.Template.Spec.Containers) {
 		images = append(images, container.Image)
 	}
