@@ -94,9 +94,10 @@ func Add(mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	applier := apply.Applier{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Memory: apply.NewMemory()}
-	tenants := &tenant.Reconciler{Applier: applier, Platform: o.Platform, Recorder: mgr.GetEventRecorder("tenant-controller"), Clock: o.Clock}
+	recorder := quietRecorder{EventRecorder: mgr.GetEventRecorder("tenant-controller"), namespaces: mgr.GetClient()}
+	tenants := &tenant.Reconciler{Applier: applier, Platform: o.Platform, Recorder: recorder, Clock: o.Clock}
 	cloudSpaces := &cloudspace.Reconciler{
-		Applier: applier, Platform: o.Platform, Recorder: mgr.GetEventRecorder("tenant-controller"), Clock: o.Clock,
+		Applier: applier, Platform: o.Platform, Recorder: recorder, Clock: o.Clock,
 		Flux: o.Flux, Kubeconfigs: cloudspace.NewKubeconfigWatch(direct), PullSecrets: cloudspace.NewPullSecretWatch(direct),
 		Host:    &cloudspace.DiscoveredHost{Client: direct.Discovery(), Clock: o.Clock},
 		Rollout: &cloudspace.Rollout{Reader: mgr.GetClient(), Limits: o.Platform.Rollout, Clock: o.Clock},
@@ -106,6 +107,7 @@ func Add(mgr ctrl.Manager, o Options) error {
 		cloudSpaces.SetupWithManager(mgr, o.Concurrency),
 		o.Metrics.Register(tenant.Collector{Reader: mgr.GetClient()}),
 		o.Metrics.Register(cloudspace.Collector{Reader: mgr.GetClient()}),
+		o.Metrics.Register(OrphanCollector{Reader: mgr.GetClient()}),
 	)
 }
 

@@ -4,6 +4,8 @@
 package cloudspace
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,16 +29,34 @@ func (r *Reconciler) announce(object *v1alpha1.CloudSpace, before v1alpha1.Cloud
 	if object.Status.Phase != before.Phase {
 		r.event(object, phaseEventType(object.Status.Phase), string(object.Status.Phase), "the CloudSpace is "+phaseWords(object.Status.Phase))
 	}
-	for _, c := range object.Status.Conditions {
+	told := map[string]bool{}
+	// Stalled comes last: it repeats what a step says, and is told only where that was told before, as when a deadline passes.
+	for _, c := range stalledLast(object.Status.Conditions) {
 		old := meta.FindStatusCondition(before.Conditions, c.Type)
 		switch {
 		case c.Type == v1alpha1.ConditionReady, c.Type == v1alpha1.ConditionReconciling, c.Reason == v1alpha1.ReasonNotConfigured:
 		case c.Status == metav1.ConditionTrue && (old == nil || old.Status != c.Status) && c.Type != v1alpha1.ConditionStalled:
 			r.event(object, corev1.EventTypeNormal, c.Type, "proven: "+c.Type)
-		case failure(c) && (old == nil || old.Reason != c.Reason || old.Status != c.Status):
+		case failure(c) && (old == nil || old.Reason != c.Reason || old.Status != c.Status) && !told[c.Reason]:
+			told[c.Reason] = true
 			r.event(object, corev1.EventTypeWarning, c.Reason, c.Message)
 		}
 	}
+}
+
+func stalledLast(conditions []metav1.Condition) []metav1.Condition {
+	ordered := slices.Clone(conditions)
+	slices.SortStableFunc(ordered, func(a, b metav1.Condition) int {
+		switch {
+		case a.Type == v1alpha1.ConditionStalled && b.Type != v1alpha1.ConditionStalled:
+			return 1
+		case a.Type != v1alpha1.ConditionStalled && b.Type == v1alpha1.ConditionStalled:
+			return -1
+		default:
+			return 0
+		}
+	})
+	return ordered
 }
 
 func (r *Reconciler) event(object *v1alpha1.CloudSpace, kind, reason, message string) {

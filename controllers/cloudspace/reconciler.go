@@ -91,11 +91,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.CloudSpace)
 }
 
 // holdOff is how long a CloudSpace waits before calls that failed are made again, or zero. It is kept in status, so that a
-// restart of the operator does not make them all at once; a changed spec or a request ends it.
+// restart of the operator does not make them all at once; a changed spec or a request ends it. What does not count for Ready holds
+// nothing off.
 func holdOff(object *v1alpha1.CloudSpace, backoff retry.Backoff, now time.Time) time.Duration {
 	status := object.Status
 	last := status.Retry.LastError
-	if last == nil || last.Reason != v1alpha1.ReasonReconcileError ||
+	if last == nil || last.Reason != v1alpha1.ReasonReconcileError || last.Step == v1alpha1.ConditionAdvisorReady ||
 		status.ObservedGeneration != object.Generation || retry.Requested(status.Retry, object.Annotations) {
 		return 0
 	}

@@ -33,6 +33,8 @@ func newStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.Tenant
 	}
 	if k := o.kubeconfig; k != nil && k.UID != "" && s.owner.Owns(k) {
 		status.KubeconfigSecret = names.TenantKubeconfigSecret(s.object.Name)
+	} else if k == nil && o.cloudSpace != nil && !hasKubeconfig(o.cloudSpace) {
+		status.KubeconfigSecret = ""
 	}
 	status.CloudSpaces = count(o.cloudSpaces)
 	status.Phase = phase(status, o.cloudSpace, wasReady)

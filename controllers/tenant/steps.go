@@ -63,6 +63,9 @@ func (r *Reconciler) ensureAccess(ctx context.Context, s *scope) error {
 // One that somebody else made under the name default, in the tenant's own namespace, is followed just so, but not altered.
 func (r *Reconciler) ensureCloudSpace(ctx context.Context, s *scope) error {
 	o := &s.observed
+	if err := r.dropKubeconfig(ctx, s); err != nil {
+		return err
+	}
 	if o.cloudSpace == nil || s.owner.Owns(o.cloudSpace) {
 		desired, err := desiredCloudSpace(s)
 		if err != nil {
@@ -79,6 +82,24 @@ func (r *Reconciler) ensureCloudSpace(ctx context.Context, s *scope) error {
 		}
 	}
 	return follow(o.cloudSpace)
+}
+
+// dropKubeconfig removes the copy of a kubeconfig that opens nothing any more: its CloudSpace is gone or going, and a new one has none yet.
+func (r *Reconciler) dropKubeconfig(ctx context.Context, s *scope) error {
+	o := &s.observed
+	if o.kubeconfig == nil || !s.owner.Owns(o.kubeconfig) || hasKubeconfig(o.cloudSpace) {
+		return nil
+	}
+	if err := r.Remove(ctx, o.kubeconfig); err != nil {
+		return err
+	}
+	o.kubeconfig = nil
+	return nil
+}
+
+// hasKubeconfig tells whether a CloudSpace has, or had before, a kubeconfig of its own.
+func hasKubeconfig(cloudSpace *v1alpha1.CloudSpace) bool {
+	return cloudSpace != nil && cloudSpace.DeletionTimestamp.IsZero() && cloudSpace.Status.Kubeconfig.Secret != ""
 }
 
 // passOnRequest asks the default CloudSpace for a retry that was asked of the Tenant. It comes before the steps: whatever becomes

@@ -86,14 +86,13 @@ type Pass struct {
 
 // Next gives the account after a pass.
 func Next(p Pass) v1alpha1.RetryStatus {
-	previous := p.Previous
+	previous, failed := p.Previous, p.failure()
 	switch {
 	case Requested(previous, p.Annotations):
 		previous = v1alpha1.RetryStatus{LastHandledRequest: request(p.Annotations)}
-	case !p.inProgress(previous):
+	case !p.inProgress(previous), p.overtaken(previous, failed):
 		previous = v1alpha1.RetryStatus{LastHandledRequest: previous.LastHandledRequest}
 	}
-	failed := p.failure()
 	switch {
 	case failed != nil && Left(previous, p.Backoff, p.Now) > 0:
 		return p.stillFailing(previous, failed)
@@ -114,7 +113,8 @@ func Wait(status v1alpha1.RetryStatus, now time.Time) time.Duration {
 	return max(time.Millisecond, status.NextRetryTime.Sub(now))
 }
 
-// failure finds the step that went wrong, if one did: a call or check failed, or a deadline passed.
+// failure finds the step that went wrong, if one did: a call or check failed, or a deadline passed. Those that count for Ready come
+// first.
 func (p Pass) failure() *v1alpha1.RetryError {
 	stalled := meta.IsStatusConditionTrue(p.Conditions, v1alpha1.ConditionStalled)
 	for _, o := range p.Outcomes {
@@ -128,10 +128,39 @@ func (p Pass) failure() *v1alpha1.RetryError {
 		case step.Class(o.Err) != "Transient" && !step.Failed(o.Err) && !stalled:
 			return nil
 		}
-		reason, message := step.Explain(o.Err, v1alpha1.ReasonReconcileError)
-		return &v1alpha1.RetryError{Step: o.Proves, Reason: reason, Message: conditions.Message(message), Class: class, Time: metav1.NewTime(p.Now)}
+		return p.failed(o, class)
+	}
+	return p.optionalFailure()
+}
+
+// optionalFailure finds the step that went wrong without keeping the object from being ready. Nothing else brings it another try; one
+// that cannot succeed, or only waits, needs none.
+func (p Pass) optionalFailure() *v1alpha1.RetryError {
+	for _, o := range p.Outcomes {
+		if o.Optional && (step.Class(o.Err) == "Transient" || step.Failed(o.Err)) {
+			return p.failed(o, v1alpha1.ErrorTransient)
+		}
 	}
 	return nil
+}
+
+func (p Pass) failed(o step.Outcome, class v1alpha1.ErrorClass) *v1alpha1.RetryError {
+	reason, message := step.Explain(o.Err, v1alpha1.ReasonReconcileError)
+	return &v1alpha1.RetryError{Step: o.Proves, Reason: reason, Message: conditions.Message(message), Class: class, Time: metav1.NewTime(p.Now)}
+}
+
+// overtaken tells whether a step that counts for Ready fails while the account is that of one which does not: it does not wait for
+// that one's next try.
+func (p Pass) overtaken(previous v1alpha1.RetryStatus, failed *v1alpha1.RetryError) bool {
+	if failed == nil || previous.LastError == nil || failed.Step == previous.LastError.Step {
+		return false
+	}
+	for _, o := range p.Outcomes {
+		if o.Proves == previous.LastError.Step {
+			return o.Optional
+		}
+	}
+	return false
 }
 
 // inProgress tells whether the step that failed last is not proven yet: its failure is not over. A step that there is none of,

@@ -241,7 +241,11 @@ func TestNext(t *testing.T) {
 			previous: account(7, at(time.Hour)), pass: proves(nil), want: handled,
 		},
 		"the step that failed is proven, the next one waits":    {previous: account(7, nil), pass: proves(onItsWay), want: handled},
-		"the step that failed is proven, an optional one fails": {previous: account(7, nil), pass: optional(proves(errBoom)), want: handled},
+		"the step that failed is proven, an optional one fails": {
+			reason:   "it has no account but this",
+			previous: account(7, nil), pass: optional(proves(errBoom)),
+			want: counted(1, 10*time.Second, v1alpha1.RetryError{Step: "Last", Reason: "ReconcileError", Message: "boom", Class: "Transient"}),
+		},
 		"the step that failed is no more": {
 			reason:   "nothing could prove it any more",
 			previous: account(7, nil),
@@ -263,9 +267,29 @@ func TestNext(t *testing.T) {
 			want: counted(2, 18468*time.Millisecond, v1alpha1.RetryError{Step: "Namespace", Reason: "ReconcileError", Message: "boom", Class: "Transient"}),
 		},
 
-		"a call of an optional step fails":         {previous: none, pass: optional(proves(errBoom)), want: none},
-		"an optional step cannot succeed":          {previous: none, pass: optional(proves(terminal)), want: none},
-		"an optional step went wrong, and is late": {previous: none, pass: stalled(optional(proves(failing))), want: none},
+		"a call of an optional step fails": {
+			previous: handled, pass: optional(proves(errBoom)),
+			want: counted(1, 10*time.Second, v1alpha1.RetryError{Step: "Last", Reason: "ReconcileError", Message: "boom", Class: "Transient"}),
+		},
+		"an optional step cannot succeed": {previous: none, pass: optional(proves(terminal)), want: none},
+		"an optional step is on its way":  {previous: none, pass: optional(proves(onItsWay)), want: none},
+		"an optional step went wrong": {
+			previous: handled, pass: optional(proves(failing)),
+			want: counted(1, 10*time.Second, func() v1alpha1.RetryError {
+				failed := *lastError(0)
+				failed.Step = "Last"
+				return failed
+			}()),
+		},
+		"an optional step failed, now one fails that counts": {
+			reason:   "it does not wait for the other's next try",
+			previous: account(7, at(time.Hour)),
+			pass: Pass{
+				Outcomes:   []step.Outcome{{Proves: "Namespace", Attempted: true, Err: errBoom}, {Proves: "Flux", Optional: true}},
+				Conditions: []metav1.Condition{{Type: "Namespace", Status: "False"}, {Type: "Flux", Status: "False"}},
+			},
+			want: counted(1, 10*time.Second, v1alpha1.RetryError{Step: "Namespace", Reason: "ReconcileError", Message: "boom", Class: "Transient"}),
+		},
 		"an optional step fails before one that counts": {
 			previous: handled,
 			pass: Pass{Outcomes: []step.Outcome{

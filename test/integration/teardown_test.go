@@ -229,9 +229,15 @@ func TestADeletedDefaultCloudSpaceComesBack(t *testing.T) {
 	const id = "comes-back"
 	object := reach(t, create(t, tenant(id)), "Ready")
 	first := get(t, cloudSpace(id, "default"))
+	theStandIn.behave(id+"-flux", behaviour{hang: true})
 	if err := api.Delete(t.Context(), first.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
+	t.Run("until then the Tenant has no kubeconfig", func(t *testing.T) {
+		gone(t, secret(systemNamespace, "tenant-"+id+"-kubeconfig"))
+		eventually(t, func(g gomega.Gomega) { g.Expect(get(t, object).Status.KubeconfigSecret).To(gomega.BeEmpty()) })
+	})
+	theStandIn.behave(id+"-flux", behaviour{})
 	eventually(t, func(g gomega.Gomega) {
 		second := cloudSpace(id, "default")
 		g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(second), second)).To(gomega.Succeed())
