@@ -116,16 +116,18 @@ func TestWritesToWhatIsBeingDeletedAreRemembered(t *testing.T) {
 	written := quota(deleting, func(q *corev1.ResourceQuota) { q.ResourceVersion = "7" })
 	m.note(written)
 	m.noteDeletion(asRead)
-	for name, tt := range map[string]struct {
+	// A cache goes on: what it has once shown ends the memory of the write.
+	for _, tt := range []struct {
+		shows  string
 		cached *corev1.ResourceQuota
 		want   bool
 	}{
-		"before the deletion":          {asRead, true},
-		"deleted, before the write":    {underWay, true},
-		"deleted, and the write is in": {written, false},
+		{"before the deletion", asRead, true},
+		{"deleted, before the write", underWay, true},
+		{"deleted, and the write is in", written, false},
 	} {
 		if got := m.Behind(tt.cached); got != tt.want {
-			t.Errorf("the cache shows it %s: behind is %v, want %v", name, got, tt.want)
+			t.Errorf("the cache shows it %s: behind is %v, want %v", tt.shows, got, tt.want)
 		}
 	}
 }
