@@ -66,6 +66,11 @@ stress: ## Unit tests many times over, in random order, to find those that do no
 	go test -count=$(or $(COUNT),100) -shuffle=on ./internal/... ./controllers/tenant
 	go test -count=$(or $(COUNT),20) -shuffle=on ./controllers/cloudspace
 
+.PHONY: bench-restart
+bench-restart: $(HOSTCLUSTER) ## A new operator on a cluster with many CloudSpaces: time, memory, requests. CLOUDSPACES, 10000 by default
+	@$(HOSTCLUSTER) build
+	@$(IN_CLUSTER) go test ./test/integration -run '^TestANewOperatorOfMany$$' -count=1 -v -timeout 3h -cloudspaces $(or $(CLOUDSPACES),10000)
+
 .PHONY: bench-provision
 bench-provision: $(HOSTCLUSTER) ## Time a CloudSpace against a bare helm install of the same values, and print the ratio
 	@$(HOSTCLUSTER) up

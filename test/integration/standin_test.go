@@ -56,6 +56,8 @@ type standIn struct {
 type behaviour struct {
 	// hang leaves everything as it is: no status is written.
 	hang bool
+	// installed leaves a release that was made with all it installs, until it is deleted.
+	installed bool
 	// keep leaves what is being deleted as it is.
 	keep bool
 	// dead is a program that does not run: nothing at all is done.
@@ -122,6 +124,9 @@ func (s *standIn) helmRelease(ctx context.Context, release *helmv2.HelmRelease) 
 	}
 	if !release.DeletionTimestamp.IsZero() {
 		return b.keep, s.uninstall(ctx, release, b)
+	}
+	if b.installed {
+		return false, nil
 	}
 	if b.hang && !release.Spec.Suspend {
 		return true, nil
@@ -408,6 +413,16 @@ func (f *fakeFlux) set(context, missing string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.missing[context] = missing
+}
+
+// total tells how often all CloudSpaces together were asked about Flux.
+func (f *fakeFlux) total() (sum int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, n := range f.asked {
+		sum += n
+	}
+	return sum
 }
 
 // times tells how often a CloudSpace was asked about Flux.

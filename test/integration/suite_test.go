@@ -83,6 +83,9 @@ func runAll(m *testing.M) (code int, err error) {
 	environment.ControlPlane.GetAPIServer().Configure().
 		Append("service-cluster-ip-range", "10.96.0.0/16").
 		Append("max-requests-inflight", "1000")
+	// Room for many CloudSpaces.
+	environment.ControlPlane.Etcd = &envtest.Etcd{}
+	environment.ControlPlane.Etcd.Configure().Append("quota-backend-bytes", "8589934592")
 	if adminConfig, err = environment.Start(); err != nil {
 		return 1, fmt.Errorf("starting kube-apiserver and etcd: %w", err)
 	}
