@@ -100,7 +100,7 @@ func Add(mgr ctrl.Manager, o Options) error {
 		Applier: applier, Platform: o.Platform, Recorder: recorder, Clock: o.Clock,
 		Flux: o.Flux, Kubeconfigs: cloudspace.NewKubeconfigWatch(direct), PullSecrets: cloudspace.NewPullSecretWatch(direct),
 		Host:    &cloudspace.DiscoveredHost{Client: direct.Discovery(), Clock: o.Clock},
-		Rollout: &cloudspace.Rollout{Reader: mgr.GetClient(), Limits: o.Platform.Rollout, Clock: o.Clock},
+		Rollout: &cloudspace.Rollout{Reader: mgr.GetClient(), Limits: o.Platform.Rollout, Patience: o.Platform.Deadlines.ControlPlane.Duration, Clock: o.Clock},
 	}
 	return errors.Join(
 		tenants.SetupWithManager(mgr, o.Concurrency),

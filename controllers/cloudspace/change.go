@@ -46,12 +46,14 @@ func (r *Reconciler) changedControlPlane(ctx context.Context, s *scope, to targe
 		r.Rollout.Leave(s.object.UID)
 		return desired, nil
 	}
-	if cached.Annotations[annotationRolling] == "" {
-		if err := r.Rollout.Begin(ctx, s.object, cause); err != nil {
-			return r.waitForTurn(s, cause, err)
-		}
+	if turnOf(cached).cause != "" {
+		return desired, nil
 	}
-	desired.Annotations = merged(desired.Annotations, annotationRolling, cause)
+	given, err := r.Rollout.Begin(ctx, s.object, cause)
+	if err != nil {
+		return r.waitForTurn(s, cause, err)
+	}
+	desired.Annotations = merged(desired.Annotations, annotationRolling, given.String())
 	return desired, nil
 }
 
@@ -85,10 +87,11 @@ func (r *Reconciler) heldControlPlane(s *scope) (*helmv2.HelmRelease, error) {
 // not all that is asked for.
 func (r *Reconciler) ensureUpToDate(ctx context.Context, s *scope) error {
 	release := s.observed.controlPlane
-	if release.Annotations[annotationRolling] != "" {
+	if turnOf(release).cause != "" {
 		if err := r.Annotate(ctx, release, annotationRolling, ""); err != nil {
 			return err
 		}
+		r.Rollout.End(s.object.UID)
 	}
 	return s.short
 }

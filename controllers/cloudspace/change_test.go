@@ -34,14 +34,14 @@ func TestAChangeOfAControlPlane(t *testing.T) {
 			taken: true, change: func(*scope, *Reconciler) {}, wantVersion: "v1.35.0", wantAsked: "v1.35.0/Small",
 		},
 		"the spec asks for another version, and it has its turn": {
-			change: another, wantVersion: "v1.36.0", wantRolling: "spec", wantAsked: "v1.36.0/Small",
+			change: another, wantVersion: "v1.36.0", wantRolling: "spec/2030-01-02T12:00:00Z", wantAsked: "v1.36.0/Small",
 		},
 		"the spec asks for another version, and it must wait": {
 			taken: true, change: another, wantVersion: "v1.35.0", wantShort: "WaitingForTurn",
 		},
 		"the platform changes, and it has its turn": {
 			change:      func(_ *scope, r *Reconciler) { r.Platform.Images.Registry = "mirror.example.com" },
-			wantVersion: "v1.35.0", wantRolling: "platform", wantAsked: "v1.35.0/Small",
+			wantVersion: "v1.35.0", wantRolling: "platform/2030-01-02T12:00:00Z", wantAsked: "v1.35.0/Small",
 		},
 		"the platform changes, and it must wait": {
 			taken: true, change: func(_ *scope, r *Reconciler) { r.Platform.Images.Registry = "mirror.example.com" },
@@ -50,10 +50,11 @@ func TestAChangeOfAControlPlane(t *testing.T) {
 		"it has a turn already and is changed once more": {
 			taken: true,
 			change: func(s *scope, r *Reconciler) {
-				s.observed.controlPlane.Annotations[annotationRolling] = rolledByPlatform
+				s.observed.controlPlane.Annotations[annotationRolling] = rolledByPlatform + "/2030-01-02T12:00:00Z"
 				another(s, r)
 			},
-			wantVersion: "v1.36.0", wantRolling: "spec", wantAsked: "v1.36.0/Small",
+			// The turn stays the platform's: a tenant cannot take a failure off the platform's account.
+			wantVersion: "v1.36.0", wantAsked: "v1.36.0/Small",
 		},
 		"it never came up": {
 			taken: true,
@@ -102,16 +103,17 @@ func TestAChangeOfAControlPlane(t *testing.T) {
 				r.Host = hostMinor(37)
 				s.object.Spec.KubernetesVersion = "v1.37.0"
 			},
-			wantVersion: "v1.36.0", wantRolling: "spec", wantShort: "Installing",
+			wantVersion: "v1.36.0", wantRolling: "spec/2030-01-02T12:00:00Z", wantShort: "Installing",
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := offering(t, "v1.36.0", "v1.35.0")
-			f := newFleet(t, configv1alpha1.Rollout{MaxConcurrent: 1}, "other")
+			f := newFleet(t, configv1alpha1.Rollout{MaxConcurrent: 1}, "other", "another")
 			r.Rollout = f.Rollout
 			if tt.taken {
 				f.rolls("other", rolledBySpec)
+				f.rolls("another", rolledByPlatform)
 			}
 			s := newScope(testCloudSpace("default"))
 			s.object.Spec.KubernetesVersion = "v1.35.0"

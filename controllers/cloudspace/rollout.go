@@ -5,6 +5,7 @@ package cloudspace
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,8 +23,8 @@ import (
 	"github.com/tantilium/cloud-runner/internal/step"
 )
 
-// annotationRolling stands on the HelmRelease of a control plane while it is changed, and says who asked for the change. It
-// is how a rollout outlives a restart of the operator.
+// annotationRolling stands on the HelmRelease of a control plane while it is changed, and says who asked for the change first, and
+// since when: <cause>/<time>. It is how a rollout outlives a restart of the operator.
 const annotationRolling = "tenancy.kubeopera.io/rolling"
 
 // Causes of a change.
@@ -32,11 +33,26 @@ const (
 	rolledByPlatform = "platform"
 )
 
+// turn is what annotationRolling says. Its zero value is none.
+type turn struct {
+	cause string
+	since time.Time
+}
+
+func (t turn) String() string { return t.cause + "/" + t.since.UTC().Format(time.RFC3339) }
+
+func turnOf(release client.Object) turn {
+	cause, since, _ := strings.Cut(release.GetAnnotations()[annotationRolling], "/")
+	// A turn without a time that can be read began long ago.
+	began, _ := time.Parse(time.RFC3339, since)
+	return turn{cause: cause, since: began}
+}
+
 // rollingIndex finds the HelmReleases that are being changed, in the cache.
 const rollingIndex = "rolling"
 
 func indexRolling(object client.Object) []string {
-	if cause := object.GetAnnotations()[annotationRolling]; cause != "" {
+	if turnOf(object).cause != "" {
 		return []string{"true"}
 	}
 	return nil
@@ -52,15 +68,18 @@ const (
 )
 
 // Rollout gives control planes their turn to be changed: so many at a time, tenant by tenant, and no further one with a change
-// of the platform once it failed for others.
+// of the platform once it failed for others. Changes that CloudSpaces ask for themselves are counted apart from those of the
+// platform, and for no longer than they may take: no tenant can hold up the platform, or others for long.
 type Rollout struct {
 	Reader client.Reader
 	Limits configv1alpha1.Rollout
-	Clock  clock.PassiveClock
+	// Patience is how long a CloudSpace has its turn for a change that it asked for, until others go on regardless.
+	Patience time.Duration
+	Clock    clock.PassiveClock
 
 	mu sync.Mutex
 	// begun are turns given lately, waiting are those who asked in vain, served is when a tenant last had a turn.
-	begun   map[types.UID]time.Time
+	begun   map[types.UID]turn
 	waiting map[types.UID]waiter
 	served  map[string]time.Time
 }
@@ -73,26 +92,33 @@ type waiter struct {
 }
 
 // Begin gives a CloudSpace its turn, or the error that says why it must wait.
-func (r *Rollout) Begin(ctx context.Context, object *v1alpha1.CloudSpace, cause string) error {
+func (r *Rollout) Begin(ctx context.Context, object *v1alpha1.CloudSpace, cause string) (turn, error) {
 	rolling, failed, err := r.rolling(ctx)
 	if err != nil {
-		return err
+		return turn{}, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.Clock.Now()
 	r.remember(object, cause, now)
-	stopped := failed > r.Limits.MaxFailed
-	if stopped && cause == rolledByPlatform {
-		return step.WaitFor(turnPoll, v1alpha1.ReasonRolloutStopped, "a change of the platform was stopped: it failed for other control planes; this one works on as it is")
+	if cause == rolledByPlatform && failed > r.Limits.MaxFailed {
+		return turn{}, step.WaitFor(turnPoll, v1alpha1.ReasonRolloutStopped, "a change of the platform was stopped: it failed for other control planes; this one works on as it is")
 	}
-	if r.taken(rolling, now) >= r.Limits.MaxConcurrent || r.first(stopped, now) != object.UID {
-		return step.WaitFor(turnPoll, v1alpha1.ReasonWaitingForTurn, "the change of the control plane waits for its turn; until then it works on as it is")
+	if r.taken(rolling, cause, now) >= r.Limits.MaxConcurrent || r.first(cause, now) != object.UID {
+		return turn{}, step.WaitFor(turnPoll, v1alpha1.ReasonWaitingForTurn, "the change of the control plane waits for its turn; until then it works on as it is")
 	}
+	given := turn{cause: cause, since: now}
 	delete(r.waiting, object.UID)
-	r.begun[object.UID] = now
+	r.begun[object.UID] = given
 	r.served[object.Namespace] = now
-	return nil
+	return given, nil
+}
+
+// End takes the turn back of a CloudSpace that is done: the cache may never have shown it.
+func (r *Rollout) End(uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.begun, uid)
 }
 
 // Leave forgets a CloudSpace that does not wait any more.
@@ -102,22 +128,27 @@ func (r *Rollout) Leave(uid types.UID) {
 	delete(r.waiting, uid)
 }
 
-// Next is the CloudSpace whose turn it is when there is room for one.
-func (r *Rollout) Next() (types.NamespacedName, bool) {
+// Next are the CloudSpaces whose turn it is when there is room for one.
+func (r *Rollout) Next() []types.NamespacedName {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	next, ok := r.waiting[r.first(false, r.Clock.Now())]
-	return next.key, ok
+	var next []types.NamespacedName
+	for _, cause := range []string{rolledByPlatform, rolledBySpec} {
+		if w, ok := r.waiting[r.first(cause, r.Clock.Now())]; ok {
+			next = append(next, w.key)
+		}
+	}
+	return next
 }
 
-// rolling tells, as the cache has it, whose control planes are being changed and did not fail, and how many failed with a
-// change of the platform.
-func (r *Rollout) rolling(ctx context.Context) (rolling map[types.UID]bool, failed int, err error) {
+// rolling tells, as the cache has it, whose control planes are being changed, with their turns, and how many failed with a change of
+// the platform.
+func (r *Rollout) rolling(ctx context.Context) (rolling map[types.UID]turn, failed int, err error) {
 	list := &helmv2.HelmReleaseList{}
 	if err := r.Reader.List(ctx, list, client.InNamespace(names.SystemNamespace), client.MatchingFields{rollingIndex: "true"}); err != nil {
 		return nil, 0, err
 	}
-	rolling = map[types.UID]bool{}
+	rolling = map[types.UID]turn{}
 	for i := range list.Items {
 		release := &list.Items[i]
 		broken, err := r.failed(ctx, release)
@@ -125,8 +156,8 @@ func (r *Rollout) rolling(ctx context.Context) (rolling map[types.UID]bool, fail
 		case err != nil:
 			return nil, 0, err
 		case !broken:
-			rolling[types.UID(release.Labels[v1alpha1.LabelOwnerUID])] = true
-		case release.Annotations[annotationRolling] == rolledByPlatform:
+			rolling[types.UID(release.Labels[v1alpha1.LabelOwnerUID])] = turnOf(release)
+		case turnOf(release).cause == rolledByPlatform:
 			failed++
 		}
 	}
@@ -145,14 +176,20 @@ func (r *Rollout) failed(ctx context.Context, release *helmv2.HelmRelease) (bool
 		(last != nil && last.Step == v1alpha1.ConditionControlPlaneReady && last.Reason != v1alpha1.ReasonReconcileError), nil
 }
 
-// taken is how many have their turn: those that the cache shows, and those that it does not show yet.
-func (r *Rollout) taken(rolling map[types.UID]bool, now time.Time) int {
-	count := len(rolling)
-	for uid, at := range r.begun {
+// taken is how many have their turn for this cause: those that the cache shows, and those that it does not show yet.
+func (r *Rollout) taken(rolling map[types.UID]turn, cause string, now time.Time) int {
+	count := 0
+	for _, t := range rolling {
+		if t.cause == cause && (cause == rolledByPlatform || now.Sub(t.since).Abs() <= r.Patience) {
+			count++
+		}
+	}
+	for uid, t := range r.begun {
+		_, seen := rolling[uid]
 		switch {
-		case now.Sub(at).Abs() > turnUnseen:
+		case seen, now.Sub(t.since).Abs() > turnUnseen:
 			delete(r.begun, uid)
-		case !rolling[uid]:
+		case t.cause == cause:
 			count++
 		}
 	}
@@ -162,7 +199,7 @@ func (r *Rollout) taken(rolling map[types.UID]bool, now time.Time) int {
 // remember puts one into the line, where it keeps its place.
 func (r *Rollout) remember(object *v1alpha1.CloudSpace, cause string, now time.Time) {
 	if r.waiting == nil {
-		r.begun, r.waiting, r.served = map[types.UID]time.Time{}, map[types.UID]waiter{}, map[string]time.Time{}
+		r.begun, r.waiting, r.served = map[types.UID]turn{}, map[types.UID]waiter{}, map[string]time.Time{}
 	}
 	since := now
 	if known, ok := r.waiting[object.UID]; ok {
@@ -171,19 +208,16 @@ func (r *Rollout) remember(object *v1alpha1.CloudSpace, cause string, now time.T
 	r.waiting[object.UID] = waiter{key: client.ObjectKeyFromObject(object), since: since, seen: now, cause: cause}
 }
 
-// first is whose turn it is: the tenant served the longest ago, and of its CloudSpaces the one that waits longest. So a tenant
-// that changes many of its own, over and over, takes no more turns than any other.
-func (r *Rollout) first(stopped bool, now time.Time) types.UID {
+// first is whose turn it is for this cause: of the tenant served the longest ago, the CloudSpace that waits longest. So a tenant that
+// changes many of its own, over and over, takes no more turns than any other.
+func (r *Rollout) first(cause string, now time.Time) types.UID {
 	var first types.UID
 	for uid, w := range r.waiting {
 		if now.Sub(w.seen).Abs() > turnForgotten {
 			delete(r.waiting, uid)
 			continue
 		}
-		if stopped && w.cause == rolledByPlatform {
-			continue
-		}
-		if first == "" || r.before(uid, first) {
+		if w.cause == cause && (first == "" || r.before(uid, first)) {
 			first = uid
 		}
 	}

@@ -42,7 +42,7 @@ func newFleet(t *testing.T, limits configv1alpha1.Rollout, tenants ...string) *f
 	f := &fleet{t: t, clock: clocktesting.NewFakePassiveClock(noon)}
 	f.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.CloudSpace{}).
 		WithIndex(&helmv2.HelmRelease{}, rollingIndex, indexRolling).Build()
-	f.Rollout = &Rollout{Reader: f.client, Limits: limits, Clock: f.clock}
+	f.Rollout = &Rollout{Reader: f.client, Limits: limits, Patience: 15 * time.Minute, Clock: f.clock}
 	for _, tenant := range tenants {
 		f.create(f.cloudSpace(tenant))
 		s := newScope(f.cloudSpace(tenant))
@@ -79,7 +79,10 @@ func (f *fleet) rolls(of, cause string) {
 	if err := f.client.Get(f.t.Context(), client.ObjectKey{Namespace: "kubeopera-system", Name: name}, release); err != nil {
 		f.t.Fatal(err)
 	}
-	release.Annotations = map[string]string{annotationRolling: cause}
+	release.Annotations = map[string]string{annotationRolling: ""}
+	if cause != "" {
+		release.Annotations[annotationRolling] = turn{cause: cause, since: f.clock.Now()}.String()
+	}
 	if err := f.client.Update(f.t.Context(), release); err != nil {
 		f.t.Fatal(err)
 	}
@@ -101,7 +104,7 @@ func (f *fleet) fails(of string, status v1alpha1.CloudSpaceStatus) {
 // asks asks for a turn and gives the reason to wait, or "begins".
 func (f *fleet) asks(of, cause string) string {
 	f.t.Helper()
-	err := f.Begin(f.t.Context(), f.cloudSpace(of), cause)
+	_, err := f.Begin(f.t.Context(), f.cloudSpace(of), cause)
 	if err == nil {
 		return "begins"
 	}
@@ -141,6 +144,22 @@ func TestATurnThatNobodyTookIsOver(t *testing.T) {
 	f.expect("the second, later", f.asks("b", rolledByPlatform), "begins")
 }
 
+func TestATurnThatEndedSoonIsFreeAtOnce(t *testing.T) {
+	tests := map[string]func(*fleet){
+		"the cache showed it":       func(f *fleet) { f.rolls("a", rolledBySpec); f.asks("b", rolledBySpec); f.rolls("a", "") },
+		"the cache never showed it": func(f *fleet) { f.End(f.cloudSpace("a").UID) },
+	}
+	for name, ends := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, configv1alpha1.Rollout{MaxConcurrent: 1}, "a", "b")
+			f.expect("the first", f.asks("a", rolledBySpec), "begins")
+			f.expect("the second", f.asks("b", rolledBySpec), "WaitingForTurn")
+			ends(f)
+			f.expect("the second, then", f.asks("b", rolledBySpec), "begins")
+		})
+	}
+}
+
 // After a restart of the operator nothing but the cache tells who has a turn.
 func TestTurnsOutliveARestart(t *testing.T) {
 	f := newFleet(t, configv1alpha1.Rollout{MaxConcurrent: 1}, "a", "b")
@@ -162,9 +181,9 @@ func TestAFailureStopsTheRollout(t *testing.T) {
 	}{
 		"with a change of the platform":                         {cause: rolledByPlatform, status: stalled, byPlatform: "RolloutStopped", bySpec: "begins"},
 		"of the release, before its deadline":                   {cause: rolledByPlatform, status: installFailed, byPlatform: "RolloutStopped", bySpec: "begins"},
-		"with a change of its own stops no other":               {cause: rolledBySpec, status: stalled, byPlatform: "begins", bySpec: "WaitingForTurn"},
-		"of a call is none":                                     {cause: rolledByPlatform, status: callFailed, byPlatform: "WaitingForTurn", bySpec: "WaitingForTurn"},
-		"that the platform's operator allows stops nobody, yet": {maxFailed: 1, cause: rolledByPlatform, status: stalled, byPlatform: "begins", bySpec: "WaitingForTurn"},
+		"with a change of its own stops no other":               {cause: rolledBySpec, status: stalled, byPlatform: "begins", bySpec: "begins"},
+		"of a call is none":                                     {cause: rolledByPlatform, status: callFailed, byPlatform: "WaitingForTurn", bySpec: "begins"},
+		"that the platform's operator allows stops nobody, yet": {maxFailed: 1, cause: rolledByPlatform, status: stalled, byPlatform: "begins", bySpec: "begins"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -188,6 +207,34 @@ func TestAFailureThatIsMendedLetsTheRolloutGoOn(t *testing.T) {
 	f.expect("when it is done", f.asks("b", rolledByPlatform), "begins")
 }
 
+// What a CloudSpace asks for itself is counted apart, and not for ever: its tenant could keep it from ending.
+func TestNoTenantHoldsUpTheOthers(t *testing.T) {
+	f := newFleet(t, configv1alpha1.Rollout{MaxConcurrent: 1}, "a", "b", "c")
+	f.rolls("a", rolledBySpec)
+	f.expect("a change of the platform", f.asks("b", rolledByPlatform), "begins")
+	f.expect("another one's own change", f.asks("c", rolledBySpec), "WaitingForTurn")
+	f.clock.SetTime(noon.Add(15*time.Minute + time.Second))
+	f.expect("another one's own change, when the first had all its time", f.asks("c", rolledBySpec), "begins")
+}
+
+func TestATurnIsWrittenDownAndReadAgain(t *testing.T) {
+	tests := map[string]turn{
+		"":                          {},
+		"spec/2030-01-02T12:00:00Z": {cause: "spec", since: noon},
+		"platform/some time":        {cause: "platform"},
+		"platform":                  {cause: "platform"},
+	}
+	for text, want := range tests {
+		release := &helmv2.HelmRelease{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotationRolling: text}}}
+		if got := turnOf(release); got != want {
+			t.Errorf("%q: got %+v, want %+v", text, got, want)
+		}
+	}
+	if text := (turn{cause: "spec", since: noon}).String(); text != "spec/2030-01-02T12:00:00Z" {
+		t.Errorf("got %q", text)
+	}
+}
+
 // A tenant that changes many CloudSpaces takes no more turns than one that changes one.
 func TestTurnsGoRoundTheTenants(t *testing.T) {
 	f := newFleet(t, configv1alpha1.Rollout{MaxConcurrent: 1}, "a", "a b", "a c", "z")
@@ -199,7 +246,7 @@ func TestTurnsGoRoundTheTenants(t *testing.T) {
 			f.clock.SetTime(f.clock.Now().Add(time.Millisecond))
 			f.expect(of+", while another one has its turn", f.asks(of, rolledBySpec), "WaitingForTurn")
 		}
-		next, _ := f.Next()
+		next := f.Next()[0]
 		f.clock.SetTime(f.clock.Now().Add(11 * time.Second))
 		waiting = slices.DeleteFunc(waiting, func(of string) bool {
 			if client.ObjectKeyFromObject(f.cloudSpace(of)) != next {
@@ -227,8 +274,8 @@ func TestOneThatDoesNotWaitAnyMoreKeepsNobody(t *testing.T) {
 			f.expect("the one that goes", f.asks("b", rolledBySpec), "WaitingForTurn")
 			f.clock.SetTime(noon.Add(time.Second))
 			f.expect("the one behind it", f.asks("c", rolledBySpec), "WaitingForTurn")
-			if next, _ := f.Next(); next.Namespace != "tenant-b" {
-				t.Errorf("next is %v, want that of b", next)
+			if next := f.Next(); len(next) != 1 || next[0].Namespace != "tenant-b" {
+				t.Errorf("next are %v, want that of b", next)
 			}
 			f.rolls("a", "")
 			goes(f)

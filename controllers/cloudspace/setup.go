@@ -114,12 +114,12 @@ func (r *Reconciler) ofTenant(ctx context.Context, object client.Object) []recon
 	return r.list(ctx, client.InNamespace(names.TenantNamespace(object.GetName())))
 }
 
-// whoseTurn finds the CloudSpace to be changed next, when another one's turn began or ended.
-func (r *Reconciler) whoseTurn(context.Context, client.Object) []reconcile.Request {
-	if next, ok := r.Rollout.Next(); ok {
-		return []reconcile.Request{{NamespacedName: next}}
+// whoseTurn finds the CloudSpaces to be changed next, when another one's turn began or ended.
+func (r *Reconciler) whoseTurn(context.Context, client.Object) (requests []reconcile.Request) {
+	for _, next := range r.Rollout.Next() {
+		requests = append(requests, reconcile.Request{NamespacedName: next})
 	}
-	return nil
+	return requests
 }
 
 func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {

@@ -190,7 +190,7 @@ type Backoff struct {
 // Rollout bounds how many control planes that run are changed at a time: their Kubernetes version, size, or the platform's
 // version of vCluster.
 type Rollout struct {
-	// maxConcurrent is how many are changed at a time, 1 to 1000. Default 1.
+	// maxConcurrent is how many are changed at a time by the platform, and how many by their own specs, 1 to 1000. Default 1.
 	MaxConcurrent int `json:"maxConcurrent,omitempty"`
 
 	// maxFailed is how many may fail with a change of the platform, 0 to 1000, before no further one is begun. Those that
