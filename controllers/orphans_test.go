@@ -32,7 +32,9 @@ func TestNamespacesThatOutlivedTheirOwnersAreTold(t *testing.T) {
 		}
 		return n
 	}
-	goes := func(n *corev1.Namespace) { n.DeletionTimestamp, n.Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{"a/b"} }
+	goes := func(n *corev1.Namespace) {
+		n.DeletionTimestamp, n.Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{"a/b"}
+	}
 	meta := func(namespace, name, uid string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid)}
 	}

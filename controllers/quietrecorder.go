@@ -22,7 +22,7 @@ type quietRecorder struct {
 }
 
 // Eventf records an event, unless it would be refused.
-func (r quietRecorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+func (r quietRecorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) { //nolint:revive // the interface has as many.
 	if !r.ends(regarding) {
 		r.EventRecorder.Eventf(regarding, related, kind, reason, action, note, args...)
 	}

@@ -27,6 +27,7 @@ import (
 
 // driftWorld has the release of a control plane and what it made, and counts how often Flux is asked.
 type driftWorld struct {
+	t       *testing.T
 	r       *Reconciler
 	release *helmv2.HelmRelease
 	events  *events.FakeRecorder
@@ -45,7 +46,7 @@ func newDriftWorld(t *testing.T, fails error) *driftWorld {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(helmv2.AddToScheme(scheme))
 	in := metav1.ObjectMeta{Namespace: "vcluster-alice-default", Name: "alice-default", UID: "uid-2", Generation: 1}
-	w := &driftWorld{events: events.NewFakeRecorder(100), release: &helmv2.HelmRelease{
+	w := &driftWorld{t: t, events: events.NewFakeRecorder(100), release: &helmv2.HelmRelease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kubeopera-system", Name: "alice-default", Generation: 1},
 		Status: helmv2.HelmReleaseStatus{
 			History: helmv2.Snapshots{{Version: 1, LastDeployed: metav1.NewTime(noon)}},
@@ -76,14 +77,14 @@ func newDriftWorld(t *testing.T, fails error) *driftWorld {
 }
 
 // pass is one pass at a time, after which status keeps what it is to keep.
-func (w *driftWorld) pass(t *testing.T, at time.Duration) (*scope, error) {
-	t.Helper()
+func (w *driftWorld) pass(at time.Duration) (*scope, error) {
+	w.t.Helper()
 	s := newScope(testCloudSpace("default"))
 	s.object.Status.Drift = w.status
 	s.now = noon.Add(at)
 	s.token = s.now.Format(time.RFC3339Nano)
 	s.observed.controlPlane = w.release
-	err := w.r.mendDrift(t.Context(), s)
+	err := w.r.mendDrift(w.t.Context(), s)
 	w.status = nextDrift(w.status, s.observed.parts, true)
 	return s, err
 }
@@ -93,14 +94,14 @@ func (w *driftWorld) handled() {
 	w.release.Status.LastHandledReconcileAt = w.release.Annotations["reconcile.fluxcd.io/requestedAt"]
 }
 
-func (w *driftWorld) change(t *testing.T, object client.Object, change func(client.Object)) {
-	t.Helper()
-	if err := w.r.Client.Get(t.Context(), client.ObjectKey{Namespace: "vcluster-alice-default", Name: "alice-default"}, object); err != nil {
-		t.Fatal(err)
+func (w *driftWorld) change(object client.Object, change func(client.Object)) {
+	w.t.Helper()
+	if err := w.r.Client.Get(w.t.Context(), client.ObjectKey{Namespace: "vcluster-alice-default", Name: "alice-default"}, object); err != nil {
+		w.t.Fatal(err)
 	}
 	change(object)
-	if err := w.r.Client.Update(t.Context(), object); err != nil {
-		t.Fatal(err)
+	if err := w.r.Client.Update(w.t.Context(), object); err != nil {
+		w.t.Fatal(err)
 	}
 }
 
@@ -109,50 +110,50 @@ func regenerate(o client.Object) { o.SetGeneration(o.GetGeneration() + 1) }
 
 func TestFluxIsAskedToPutDriftRight(t *testing.T) {
 	tests := map[string]struct {
-		drift     func(*testing.T, *driftWorld)
+		drift     func(*driftWorld)
 		at        time.Duration
 		wantAsked int
 		// wantBack is when there is another pass because it is too early.
 		wantBack time.Duration
 	}{
 		"all is as it was":   {at: time.Minute},
-		"a part was altered": {at: time.Minute, wantAsked: 1, drift: func(t *testing.T, w *driftWorld) { w.change(t, &appsv1.Deployment{}, regenerate) }},
-		"only the status of one whose changes are counted": {at: time.Minute, drift: func(t *testing.T, w *driftWorld) { w.change(t, &appsv1.Deployment{}, relabel) }},
-		"a part whose changes are not counted":             {at: time.Minute, wantAsked: 1, drift: func(t *testing.T, w *driftWorld) { w.change(t, &corev1.Service{}, relabel) }},
-		"a part was removed": {at: time.Minute, wantAsked: 1, drift: func(t *testing.T, w *driftWorld) {
-			w.change(t, &corev1.Service{}, func(o client.Object) {
-				if err := w.r.Client.Delete(t.Context(), o.DeepCopyObject().(client.Object)); err != nil {
-					t.Fatal(err)
+		"a part was altered": {at: time.Minute, wantAsked: 1, drift: func(w *driftWorld) { w.change(&appsv1.Deployment{}, regenerate) }},
+		"only the status of one whose changes are counted": {at: time.Minute, drift: func(w *driftWorld) { w.change(&appsv1.Deployment{}, relabel) }},
+		"a part whose changes are not counted":             {at: time.Minute, wantAsked: 1, drift: func(w *driftWorld) { w.change(&corev1.Service{}, relabel) }},
+		"a part was removed": {at: time.Minute, wantAsked: 1, drift: func(w *driftWorld) {
+			w.change(&corev1.Service{}, func(o client.Object) {
+				if err := w.r.Client.Delete(w.t.Context(), o.DeepCopyObject().(client.Object)); err != nil {
+					w.t.Fatal(err)
 				}
 				o.SetResourceVersion("")
 				o.SetName("another")
-				if err := w.r.Client.Create(t.Context(), o); err != nil {
-					t.Fatal(err)
+				if err := w.r.Client.Create(w.t.Context(), o); err != nil {
+					w.t.Fatal(err)
 				}
 			})
 		}},
-		"altered right after the installation": {at: 4 * time.Second, wantBack: 6 * time.Second, drift: func(t *testing.T, w *driftWorld) { w.change(t, &appsv1.Deployment{}, regenerate) }},
-		"while Flux has not done what it was asked": {at: time.Minute, drift: func(t *testing.T, w *driftWorld) {
-			w.change(t, &appsv1.Deployment{}, regenerate)
+		"altered right after the installation": {at: 4 * time.Second, wantBack: 6 * time.Second, drift: func(w *driftWorld) { w.change(&appsv1.Deployment{}, regenerate) }},
+		"while Flux has not done what it was asked": {at: time.Minute, drift: func(w *driftWorld) {
+			w.change(&appsv1.Deployment{}, regenerate)
 			w.release.Annotations = map[string]string{"reconcile.fluxcd.io/requestedAt": "before"}
 		}},
-		"Flux has installed it anew": {at: time.Minute, drift: func(t *testing.T, w *driftWorld) {
-			w.change(t, &appsv1.Deployment{}, regenerate)
+		"Flux has installed it anew": {at: time.Minute, drift: func(w *driftWorld) {
+			w.change(&appsv1.Deployment{}, regenerate)
 			w.release.Status.History = append(helmv2.Snapshots{{Version: 2}}, w.release.Status.History...)
 		}},
-		"nothing is recorded yet": {at: time.Minute, drift: func(_ *testing.T, w *driftWorld) { w.status = v1alpha1.DriftStatus{} }},
-		"Flux keeps no inventory": {at: time.Minute, drift: func(_ *testing.T, w *driftWorld) { w.release.Status.Inventory = nil }},
+		"nothing is recorded yet": {at: time.Minute, drift: func(w *driftWorld) { w.status = v1alpha1.DriftStatus{} }},
+		"Flux keeps no inventory": {at: time.Minute, drift: func(w *driftWorld) { w.release.Status.Inventory = nil }},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newDriftWorld(t, nil)
-			if _, err := w.pass(t, time.Second); err != nil || w.asked != 0 || w.status.Parts == "" {
+			if _, err := w.pass(time.Second); err != nil || w.asked != 0 || w.status.Parts == "" {
 				t.Fatalf("the first pass: %v, asked %d times, recorded %+v", err, w.asked, w.status)
 			}
 			if tt.drift != nil {
-				tt.drift(t, w)
+				tt.drift(w)
 			}
-			s, err := w.pass(t, tt.at)
+			s, err := w.pass(tt.at)
 			if err != nil || w.asked != tt.wantAsked || s.comeBack != tt.wantBack {
 				t.Errorf("asked %d times, back in %s, %v; want %d, %s", w.asked, s.comeBack, err, tt.wantAsked, tt.wantBack)
 			}
@@ -168,15 +169,15 @@ func TestDriftThatWasPutRightIsNoDrift(t *testing.T) {
 	w := newDriftWorld(t, nil)
 	for at, happens := range []func(){
 		nil,
-		func() { w.change(t, &appsv1.Deployment{}, regenerate) },
-		func() { w.change(t, &appsv1.Deployment{}, regenerate); w.handled() },
+		func() { w.change(&appsv1.Deployment{}, regenerate) },
+		func() { w.change(&appsv1.Deployment{}, regenerate); w.handled() },
 		nil,
 		nil,
 	} {
 		if happens != nil {
 			happens()
 		}
-		if _, err := w.pass(t, time.Duration(at+1)*time.Minute); err != nil {
+		if _, err := w.pass(time.Duration(at+1) * time.Minute); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -189,8 +190,8 @@ func TestDriftThatWasPutRightIsNoDrift(t *testing.T) {
 func TestEndlessDriftIsAskedAboutEverLessOften(t *testing.T) {
 	w := newDriftWorld(t, nil)
 	for at := time.Minute; at <= time.Hour; at += 10 * time.Second {
-		w.change(t, &corev1.Service{}, func(o client.Object) { o.SetLabels(map[string]string{"at": at.String()}) })
-		if _, err := w.pass(t, at); err != nil {
+		w.change(&corev1.Service{}, func(o client.Object) { o.SetLabels(map[string]string{"at": at.String()}) })
+		if _, err := w.pass(at); err != nil {
 			t.Fatal(err)
 		}
 		w.handled()
@@ -201,7 +202,7 @@ func TestEndlessDriftIsAskedAboutEverLessOften(t *testing.T) {
 }
 
 func TestPartsThatCannotBeReadFailThePass(t *testing.T) {
-	if _, err := newDriftWorld(t, errBoom).pass(t, time.Minute); !errors.Is(err, errBoom) {
+	if _, err := newDriftWorld(t, errBoom).pass(time.Minute); !errors.Is(err, errBoom) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -240,7 +240,7 @@ func TestNext(t *testing.T) {
 			reason:   "it mended itself",
 			previous: account(7, at(time.Hour)), pass: proves(nil), want: handled,
 		},
-		"the step that failed is proven, the next one waits":    {previous: account(7, nil), pass: proves(onItsWay), want: handled},
+		"the step that failed is proven, the next one waits": {previous: account(7, nil), pass: proves(onItsWay), want: handled},
 		"the step that failed is proven, an optional one fails": {
 			reason:   "it has no account but this",
 			previous: account(7, nil), pass: optional(proves(errBoom)),
