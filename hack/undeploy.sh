@@ -52,7 +52,7 @@ $left"
       kubectl delete cloudspaces.tenancy.kubeopera.io -A --all --wait=false > /dev/null
     fi
     names=$(progress)
-    if [ "$names" != "$shown" ]; then
+    if [ -n "$names" ] && [ "$names" != "$shown" ]; then
       say "$(wc -l <<< "$left") left"
       say "$names"
       shown=$names

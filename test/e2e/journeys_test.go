@@ -19,6 +19,8 @@ func TestJourneys(t *testing.T) {
 	t.Run("neighbours are apart", host.neighbours)
 	t.Run("one Kustomization brings a customer with everything", host.gitOps)
 	t.Run("the operator tells of itself", host.metrics)
+	t.Run("every way of installing is taken", host.everyWayInstalls)
+	t.Run("a support bundle has no secret in it", host.supportBundle)
 	t.Run("bad days of CloudSpaces, all at once", func(t *testing.T) {
 		t.Run("a control plane that is killed comes back with its data", host.controlPlaneKilled)
 		t.Run("a Tenant of the same name has nothing of the one before", host.recreation)
