@@ -84,10 +84,16 @@ func templateVersion(template v1alpha1.CloudSpaceSpec) (string, error) {
 	return hex.EncodeToString(sum[:8]), nil
 }
 
+// annotationOpens stands on the copy of a kubeconfig: the UID of the CloudSpace that it opens.
+const annotationOpens = "tenancy.kubeopera.io/opens"
+
 func desiredKubeconfig(s *scope) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: names.TenantKubeconfigSecret(s.object.Name), Namespace: names.SystemNamespace},
-		Type:       corev1.SecretTypeOpaque,
-		Data:       s.observed.source.Data,
+		ObjectMeta: metav1.ObjectMeta{
+			Name: names.TenantKubeconfigSecret(s.object.Name), Namespace: names.SystemNamespace,
+			Annotations: map[string]string{annotationOpens: string(s.observed.cloudSpace.UID)},
+		},
+		Type: corev1.SecretTypeOpaque,
+		Data: s.observed.source.Data,
 	}
 }

@@ -158,14 +158,17 @@ func labelled(tenant, owner string) *corev1.Namespace {
 
 func TestTheKubeconfigIsACopyOfTheDefaultCloudSpaces(t *testing.T) {
 	s := testScope(testTenant())
+	s.observed.cloudSpace = &v1alpha1.CloudSpace{ObjectMeta: metav1.ObjectMeta{UID: "uid-cloudspace"}}
 	s.observed.source = &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"a": "b"}},
 		Data:       map[string][]byte{"config": []byte("text"), "value": []byte("text")},
 	}
 	want := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "tenant-alice-default-kubeconfig", Namespace: "kubeopera-system"},
-		Type:       "Opaque",
-		Data:       map[string][]byte{"config": []byte("text"), "value": []byte("text")},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "tenant-alice-default-kubeconfig", Namespace: "kubeopera-system", Annotations: map[string]string{"tenancy.kubeopera.io/opens": "uid-cloudspace"},
+		},
+		Type: "Opaque",
+		Data: map[string][]byte{"config": []byte("text"), "value": []byte("text")},
 	}
 	if diff := cmp.Diff(want, desiredKubeconfig(s)); diff != "" {
 		t.Errorf("Secret (-want +got):\n%s", diff)

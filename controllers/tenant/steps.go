@@ -85,9 +85,10 @@ func (r *Reconciler) ensureCloudSpace(ctx context.Context, s *scope) error {
 }
 
 // dropKubeconfig removes the copy of a kubeconfig that opens nothing any more: its CloudSpace is gone or going, and a new one has none yet.
+// What status says of the CloudSpace does not count: after a restore of the host's etcd it is of the past.
 func (r *Reconciler) dropKubeconfig(ctx context.Context, s *scope) error {
 	o := &s.observed
-	if o.kubeconfig == nil || !s.owner.Owns(o.kubeconfig) || hasKubeconfig(o.cloudSpace) {
+	if o.kubeconfig == nil || !s.owner.Owns(o.kubeconfig) || opens(o.kubeconfig, o.cloudSpace) {
 		return nil
 	}
 	if err := r.Remove(ctx, o.kubeconfig); err != nil {
@@ -95,6 +96,11 @@ func (r *Reconciler) dropKubeconfig(ctx context.Context, s *scope) error {
 	}
 	o.kubeconfig = nil
 	return nil
+}
+
+// opens tells whether the copy of a kubeconfig is that of a CloudSpace, which is not being deleted.
+func opens(kubeconfig *corev1.Secret, cloudSpace *v1alpha1.CloudSpace) bool {
+	return cloudSpace != nil && cloudSpace.DeletionTimestamp.IsZero() && kubeconfig.Annotations[annotationOpens] == string(cloudSpace.UID)
 }
 
 // hasKubeconfig tells whether a CloudSpace has, or had before, a kubeconfig of its own.

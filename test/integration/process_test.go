@@ -76,10 +76,10 @@ func startProcess(t *testing.T, p *process) *process {
 	return p
 }
 
-// patientPlatform does not let go of what is inside before its time, however slow the machine is: what is asked for is counted.
+// patientPlatform does not let go of what is taken down before its time, however slow the machine is: what is asked for is counted.
 func patientPlatform() *configv1alpha1.PlatformConfig {
 	patient := *platform
-	patient.Deadlines.InnerRelease.Duration = time.Minute
+	patient.Deadlines.InnerRelease.Duration, patient.Deadlines.Release.Duration = time.Hour, time.Hour
 	return &patient
 }
 
