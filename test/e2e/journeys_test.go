@@ -26,6 +26,7 @@ func TestJourneys(t *testing.T) {
 		t.Run("a Tenant of the same name has nothing of the one before", host.recreation)
 		t.Run("a foreign namespace is refused and left alone", host.foreignNamespace)
 		t.Run("an object that is held keeps the name, and is named", host.foreignFinalizer)
+		t.Run("what is removed by hand comes back", host.removedByHand)
 	})
 	t.Run("CloudSpaces run without the chart's source, and new ones wait", host.chartSourceDown)
 	t.Run("the host's API server is killed in mid-provisioning", host.apiServerKilled)

@@ -87,7 +87,7 @@ func (h *host) leaderCutOff(t *testing.T) {
 		g.Expect(h.Get(t.Context(), client.ObjectKeyFromObject(operator), operator)).To(Succeed())
 		g.Expect(operator.Status.ReadyReplicas).To(BeEquivalentTo(2))
 		leader = h.leader(t, g)
-	}, short, interval).Should(Succeed())
+	}, provisioning, interval).Should(Succeed())
 
 	h.cutOff(t, leader.Status.PodIP)
 	h.deleteTenant(t, "frank")
