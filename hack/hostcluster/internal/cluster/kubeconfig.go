@@ -28,7 +28,11 @@ func (c *Cluster) CloudSpaceKubeconfig(ctx context.Context, hostName string) ([]
 		return nil, err
 	}
 	name := "cloudspace-" + hostName + "-kubeconfig"
-	secret, err := client.CoreV1().Secrets(secretNamespace).Get(ctx, name, metav1.GetOptions{})
+	// A CloudSpace with an endpoint outside the cluster has this one too, which leads to its Service.
+	secret, err := client.CoreV1().Secrets(secretNamespace).Get(ctx, name+"-internal", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		secret, err = client.CoreV1().Secrets(secretNamespace).Get(ctx, name, metav1.GetOptions{})
+	}
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("no Secret %s/%s: is %q the host name of a CloudSpace that is ready?", secretNamespace, name, hostName)
 	}

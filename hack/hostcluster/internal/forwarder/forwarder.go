@@ -27,10 +27,12 @@ type Backends struct {
 	Registry string
 	// Service finds the address of a Service by namespace and name, or an error if there is none.
 	Service func(ctx context.Context, namespace, name string) (string, error)
+	// Passed finds the Service to which an Ingress passes TLS of any other server name, if one does.
+	Passed func(ctx context.Context, serverName string) (namespace, name string, ok bool)
 }
 
 // Serve routes the connections of listener until ctx ends. A Service is addressed by the TLS server name
-// NAME.NAMESPACE.svc, as in the kubeconfigs that vClusters write.
+// NAME.NAMESPACE.svc, as in the kubeconfigs that vClusters write, or by the host of an Ingress, as an ingress controller would.
 func Serve(ctx context.Context, listener net.Listener, to Backends) error {
 	proxy := tcpproxy.Proxy{ListenFunc: func(string, string) (net.Listener, error) { return listener, nil }}
 	proxy.AddSNIRouteFunc(address, to.route)
@@ -54,6 +56,9 @@ func anyHost(_ context.Context, host string) bool { return host != "" }
 // instead would show the wrong certificate and hide what is wrong.
 func (b Backends) route(ctx context.Context, serverName string) (tcpproxy.Target, bool) {
 	namespace, name, ok := ParseServiceName(serverName)
+	if !ok {
+		namespace, name, ok = b.Passed(ctx, serverName)
+	}
 	if !ok {
 		return nil, false
 	}

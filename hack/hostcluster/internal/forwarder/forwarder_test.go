@@ -71,6 +71,9 @@ func start(t *testing.T) string {
 				}
 				return service.Listener.Addr().String(), nil
 			},
+			Passed: func(_ context.Context, serverName string) (namespace, name string, ok bool) {
+				return "vcluster-alice", "alice", serverName == "alice.spaces.example.com"
+			},
 		})
 	}()
 	t.Cleanup(func() {
@@ -103,6 +106,7 @@ func TestConnectionsAreRouted(t *testing.T) {
 		{"TLS that names the API server reaches it", "https", "kubernetes.default.svc", "API server"},
 		{"TLS that names something else reaches the API server", "https", "example.com", "API server"},
 		{"TLS that names a service reaches it", "https", "alice.vcluster-alice.svc", "service"},
+		{"TLS that an Ingress passes reaches its service", "https", "alice.spaces.example.com", "service"},
 		{"plain HTTP reaches the registry", "http", "", "registry"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

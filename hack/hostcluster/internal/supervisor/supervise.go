@@ -48,7 +48,7 @@ func RunSupervisor(settings Settings) error {
 	group.Go(func() error { return chartregistry.Serve(ctx, registry, filepath.Join(node.State, "registry")) })
 	group.Go(func() error {
 		return forwarder.Serve(ctx, listener, forwarder.Backends{
-			APIServer: node.APIServer, Registry: node.Registry, Service: probe.service,
+			APIServer: node.APIServer, Registry: node.Registry, Service: probe.service, Passed: probe.passed,
 		})
 	})
 	group.Go(func() error { return openVolumes(ctx, node.HostPathVolumes) })
