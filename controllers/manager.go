@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -26,6 +27,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
@@ -42,17 +44,18 @@ func Scheme() *runtime.Scheme {
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 	utilruntime.Must(helmv2.AddToScheme(scheme))
 	utilruntime.Must(sourcev1.AddToScheme(scheme))
+	utilruntime.Must(gatewayv1.Install(scheme))
 	return scheme
 }
 
 // CacheOptions bound what is held in memory, and what the operator needs rights to list: Secrets and releases of the system
 // namespace alone, and elsewhere only what carries our labels. An object of somebody else under a name of ours is then not
 // seen, and found when creating ours fails.
-func CacheOptions() cache.Options {
+func CacheOptions(platform *configv1alpha1.PlatformConfig) cache.Options {
 	ours := labels.NewSelector().Add(exists(v1alpha1.LabelOwnerUID))
 	tenants := labels.NewSelector().Add(exists(v1alpha1.LabelTenant))
 	system := map[string]cache.Config{names.SystemNamespace: {}}
-	return cache.Options{
+	options := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Namespace{}:             {Label: tenants},
@@ -64,15 +67,28 @@ func CacheOptions() cache.Options {
 			&rbacv1.Role{}:                  {Label: ours},
 			&rbacv1.ClusterRole{}:           {Label: ours},
 			&rbacv1.ClusterRoleBinding{}:    {Label: ours},
-			&corev1.Service{}:               {Label: ours},
+			&corev1.Service{}:               {Label: notCopied(ours)},
 			&corev1.ServiceAccount{}:        {Label: ours},
 			&policyv1.PodDisruptionBudget{}: {Label: ours},
+			&networkingv1.Ingress{}:         {Label: ours},
 			&corev1.Secret{}:                {Label: ours, Namespaces: system},
 			&helmv2.HelmRelease{}:           {Namespaces: system},
 			&sourcev1.HelmChart{}:           {Namespaces: system},
 			&sourcev1.HelmRepository{}:      {Namespaces: system},
 		},
 	}
+	if hostname := platform.Endpoint.Hostname; hostname != nil && hostname.TLSRoute != nil {
+		// A kind that the API server may not have otherwise.
+		options.ByObject[&gatewayv1.TLSRoute{}] = cache.ByObject{Label: ours}
+	}
+	return options
+}
+
+// notCopied leaves out what vCluster has copied for a tenant: it carries the tenant's labels, which could be any.
+func notCopied(ours labels.Selector) labels.Selector {
+	copied, err := labels.NewRequirement("vcluster.loft.sh/managed-by", selection.DoesNotExist, nil)
+	utilruntime.Must(err)
+	return ours.Add(*copied)
 }
 
 // Options of the controllers.
@@ -113,12 +129,13 @@ func Add(mgr ctrl.Manager, o Options) error {
 
 // CachesSynced is a readiness check: it passes when every cache holds what the API server has. It also fills the caches of an
 // instance that is not the leader, all at once, so that it can take over at any time.
-func CachesSynced(mgr ctrl.Manager) func(*http.Request) error {
+func CachesSynced(mgr ctrl.Manager, platform *configv1alpha1.PlatformConfig) func(*http.Request) error {
 	return func(request *http.Request) error {
 		var errs []error
-		for _, object := range append(cloudspace.MetadataOnly(),
+		kinds := append(cloudspace.MetadataOnly(), cloudspace.EndpointKinds(platform.Endpoint)...)
+		for _, object := range append(kinds,
 			&v1alpha1.Tenant{}, &v1alpha1.CloudSpace{}, &corev1.Namespace{}, &corev1.ResourceQuota{}, &corev1.LimitRange{},
-			&rbacv1.RoleBinding{}, &corev1.Secret{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &helmv2.HelmRelease{},
+			&policyv1.PodDisruptionBudget{}, &rbacv1.RoleBinding{}, &corev1.Secret{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &helmv2.HelmRelease{},
 			&sourcev1.HelmChart{}, &sourcev1.HelmRepository{},
 		) {
 			errs = append(errs, synced(request.Context(), mgr.GetCache(), object))

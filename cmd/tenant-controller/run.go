@@ -55,7 +55,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return fmt.Errorf("the PlatformConfig is not usable: %w", err)
 	}
-	mgr, err := newManager(o)
+	mgr, err := newManager(o, platform)
 	if err != nil {
 		return err
 	}
@@ -67,13 +67,13 @@ func run(ctx context.Context, o options) error {
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return err
 	}
-	if err := mgr.AddReadyzCheck("caches", controllers.CachesSynced(mgr)); err != nil {
+	if err := mgr.AddReadyzCheck("caches", controllers.CachesSynced(mgr, platform)); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
 }
 
-func newManager(o options) (ctrl.Manager, error) {
+func newManager(o options, platform *configv1alpha1.PlatformConfig) (ctrl.Manager, error) {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func newManager(o options) (ctrl.Manager, error) {
 	config.QPS, config.Burst = o.qps, o.burst
 	return ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        controllers.Scheme(),
-		Cache:                         controllers.CacheOptions(),
+		Cache:                         controllers.CacheOptions(platform),
 		HealthProbeBindAddress:        o.probeAddress,
 		LeaderElection:                o.leaderElection,
 		LeaderElectionID:              "tenant-controller",

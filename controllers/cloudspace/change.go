@@ -35,7 +35,7 @@ func (r *Reconciler) changedControlPlane(ctx context.Context, s *scope, to targe
 	if to.hold {
 		return r.heldControlPlane(s)
 	}
-	desired, err := desiredControlPlane(s, r.Platform, desiredValues(s.names, s.object.Spec.ControlPlane.Etcd, to.version, to.size, r.Platform))
+	desired, err := desiredControlPlane(s, r.Platform, desiredValues(s.names, s.object.Spec, to.version, to.size, r.Platform))
 	if err != nil {
 		return nil, err
 	}

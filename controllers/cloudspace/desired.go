@@ -155,6 +155,7 @@ func chartObjectName(role string, chart *configv1alpha1.Chart) string {
 
 // desiredControlPlane is the HelmRelease of the vCluster, with the revision of what it makes on all its objects.
 func desiredControlPlane(s *scope, platform *configv1alpha1.PlatformConfig, values Values) (*helmv2.HelmRelease, error) {
+	keepLoadBalancerClass(&values, s.observed.controlPlane)
 	text, err := json.Marshal(values)
 	if err != nil {
 		return nil, err
@@ -209,7 +210,7 @@ func desiredInner(s *scope, platform *configv1alpha1.PlatformConfig, role string
 	release.Spec.Install.CreateNamespace = true
 	release.Spec.Install.CRDs = helmv2.CreateReplace
 	release.Spec.Upgrade.CRDs = helmv2.CreateReplace
-	release.Spec.KubeConfig = &meta.KubeConfigReference{SecretRef: &meta.SecretKeyReference{Name: s.names.KubeconfigSecret(), Key: kubeconfigKey}}
+	release.Spec.KubeConfig = &meta.KubeConfigReference{SecretRef: &meta.SecretKeyReference{Name: s.fluxKubeconfigSecret(), Key: kubeconfigKey}}
 	release.Spec.Values = values
 	return release, nil
 }
@@ -262,13 +263,22 @@ func overlay(base, over map[string]any) map[string]any {
 	return base
 }
 
-// desiredKubeconfig is under two keys: Flux and cluster-api tools look for value, people for config. Its label makes Flux
-// take up a rotated kubeconfig at once.
+// desiredKubeconfig is for people, with the server that the CloudSpace's endpoint has.
 func desiredKubeconfig(s *scope) *corev1.Secret {
-	text := s.observed.credentials.text
+	return kubeconfigOf(s.names.KubeconfigSecret(), s.observed.credentials.text)
+}
+
+// desiredInternalKubeconfig is for Flux on the host, where desiredKubeconfig leads to an endpoint outside.
+func desiredInternalKubeconfig(s *scope) *corev1.Secret {
+	return kubeconfigOf(s.names.InternalKubeconfigSecret(), s.observed.credentials.internal)
+}
+
+// kubeconfigOf is under two keys: Flux and cluster-api tools look for value, people for config. Its label makes Flux take up a
+// rotated kubeconfig at once.
+func kubeconfigOf(name string, text []byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:      s.names.KubeconfigSecret(),
+			Name:      name,
 			Namespace: names.SystemNamespace,
 			Labels:    map[string]string{meta.LabelKeyWatch: meta.LabelValueWatchEnabled},
 		},

@@ -21,7 +21,7 @@ func TestObjectsOfACloudSpace(t *testing.T) {
 	r := &Reconciler{Platform: testPlatform(t)}
 	r.Platform.Charts.Advisor = &configv1alpha1.Chart{Repository: "https://charts.example.com", Name: "advisor", Version: "1.2.3+build"}
 	s := newScope(testCloudSpace("staging"))
-	s.observed.credentials = &credentials{text: []byte("kubeconfig")}
+	s.observed.credentials = &credentials{text: []byte("kubeconfig"), internal: []byte("internal kubeconfig")}
 	controlPlane, err := desiredControlPlane(s, r.Platform, Values{})
 	if err != nil {
 		t.Fatal(err)

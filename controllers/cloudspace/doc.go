@@ -8,16 +8,20 @@
 //	condition          objects it makes, and where
 //	QuotaReserved      none
 //	NamespaceReady     Namespace vcluster-<host name>; in it the RoleBinding that lets the operator read the kubeconfig
-//	PoliciesApplied    ResourceQuota and LimitRange in the host namespace
+//	PoliciesApplied    ResourceQuota, LimitRange and, with high availability, PodDisruptionBudget of etcd in the host namespace
 //	ControlPlaneReady  HelmRelease <host name> in kubeopera-system, with the HelmRepository and HelmChart all share,
 //	                   and copies of the platform's pull secrets in the host namespace
-//	KubeconfigReady    Secret cloudspace-<host name>-kubeconfig in kubeopera-system
+//	KubeconfigReady    Secret cloudspace-<host name>-kubeconfig in kubeopera-system; with an endpoint outside the host cluster a second one for
+//	                   Flux, and with a hostname the Ingress or TLSRoute cloudspace in the host namespace
 //	FluxReady          HelmRelease <host name>-flux in kubeopera-system, installed into the CloudSpace
 //	UpToDate           none; ends the turn of a control plane that was changed
 //	AdvisorReady       HelmRelease <host name>-advisor in kubeopera-system, installed into the CloudSpace
 //
 // target.go says which versions a control plane goes to next, change.go makes the release of that, or holds it until rollout.go
 // gives it its turn.
+//
+// endpoint.go says from where the CloudSpace is reached, claim.go who has a hostname, route.go what leads from it;
+// highavailability.go is all that is different with several members.
 //
 // observe.go reads, desired.go and values.go say what should be, release.go judges a HelmRelease, kubeconfig.go rebuilds
 // the kubeconfig, workloads.go, diagnose.go and minimum.go judge what runs, why it does not, and whether it has room, status.go

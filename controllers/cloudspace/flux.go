@@ -132,6 +132,6 @@ func fluxProof(release *helmv2.HelmRelease, c *credentials) string {
 	if latest := latestRelease(release); latest != nil {
 		digest = latest.Digest
 	}
-	sum := sha256.Sum256(c.text)
+	sum := sha256.Sum256(c.internal)
 	return fmt.Sprintf("%s/%d/%s/%s", release.UID, release.Generation, digest, hex.EncodeToString(sum[:]))
 }

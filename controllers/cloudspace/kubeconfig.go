@@ -28,14 +28,16 @@ const maxKubeconfig = 64 << 10
 
 // credentials is a kubeconfig that we made, with the end of its validity.
 type credentials struct {
-	text    []byte
-	expires time.Time
+	// text leads to server, internal to the CloudSpace's Service within the host cluster.
+	text, internal []byte
+	server         string
+	expires        time.Time
 }
 
 // rebuildKubeconfig makes a kubeconfig of the certificate authority and the client certificate in one that is not trusted.
-// Nothing else is taken over: the server is always the CloudSpace's own, and there can be no exec plugin, file reference,
+// Nothing else is taken over: the server is the one given or, within the host cluster, the CloudSpace's own, and there can be no exec plugin, file reference,
 // proxy or second cluster. The error says what is wrong with the input, without quoting it.
-func rebuildKubeconfig(untrusted []byte, n names.CloudSpace) (*credentials, error) {
+func rebuildKubeconfig(untrusted []byte, n names.CloudSpace, server string) (*credentials, error) {
 	cluster, user, err := onlyContext(untrusted)
 	if err != nil {
 		return nil, err
@@ -53,13 +55,18 @@ func rebuildKubeconfig(untrusted []byte, n names.CloudSpace) (*credentials, erro
 	config := clientcmdapi.NewConfig()
 	config.CurrentContext = n.Context()
 	config.Contexts[n.Context()] = &clientcmdapi.Context{Cluster: n.Context(), AuthInfo: n.Context()}
-	config.Clusters[n.Context()] = &clientcmdapi.Cluster{Server: n.Endpoint(), CertificateAuthorityData: authority}
+	config.Clusters[n.Context()] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: authority}
 	config.AuthInfos[n.Context()] = &clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}
 	text, err := clientcmd.Write(*config)
 	if err != nil {
 		return nil, err
 	}
-	return &credentials{text: text, expires: pair.Leaf.NotAfter}, nil
+	config.Clusters[n.Context()].Server = n.Endpoint()
+	internal, err := clientcmd.Write(*config)
+	if err != nil {
+		return nil, err
+	}
+	return &credentials{text: text, internal: internal, server: server, expires: pair.Leaf.NotAfter}, nil
 }
 
 func onlyContext(untrusted []byte) (*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, error) {

@@ -113,7 +113,7 @@ func TestAKubeconfigIsRebuiltFromItsCertificates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := rebuildKubeconfig(untrusted, names)
+			got, err := rebuildKubeconfig(untrusted, names, names.Endpoint())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +197,7 @@ func TestAKubeconfigThatCannotBeUsedIsRefused(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := rebuildKubeconfig(tt.untrusted, newScope(testCloudSpace("default")).names)
+			got, err := rebuildKubeconfig(tt.untrusted, newScope(testCloudSpace("default")).names, "https://example.com")
 			if err == nil || err.Error() != tt.want || got != nil {
 				t.Errorf("got %v, %v, want the error %q and nothing else", got, err, tt.want)
 			}
@@ -211,7 +211,7 @@ func TestAKubeconfigAtTheSizeLimitIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	text = append(text, bytes.Repeat([]byte("\n"), 64<<10-len(text))...)
-	if _, err := rebuildKubeconfig(text, newScope(testCloudSpace("default")).names); err != nil {
+	if _, err := rebuildKubeconfig(text, newScope(testCloudSpace("default")).names, "https://example.com"); err != nil {
 		t.Error(err)
 	}
 }

@@ -148,7 +148,7 @@ func ask(request string) func(*scope) {
 }
 
 func store(s *scope) {
-	s.observed.credentials, s.observed.kubeconfig = &credentials{expires: expires}, ownSecret(s)
+	s.observed.credentials, s.observed.kubeconfig = &credentials{server: "https://example.com", expires: expires}, ownSecret(s)
 }
 
 // deleted makes a pass of taking down.

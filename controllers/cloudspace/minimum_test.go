@@ -26,19 +26,31 @@ func TestTheLeastThatAShippedSizeNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests := map[string]struct{ cpu, memory string }{
-		"Small": {"1484m", "2240Mi"}, "Medium": {"2750m", "4064Mi"}, "Large": {"5250m", "7680Mi"},
+	tests := map[string]struct {
+		size        string
+		many        bool
+		cpu, memory string
+	}{
+		"Small": {size: "Small", cpu: "1484m", memory: "2240Mi"}, "Medium": {size: "Medium", cpu: "2750m", memory: "4064Mi"},
+		"Large":                        {size: "Large", cpu: "5250m", memory: "7680Mi"},
+		"Small with highAvailability":  {size: "Small", many: true, cpu: "2317m", memory: "3520Mi"},
+		"Medium with highAvailability": {size: "Medium", many: true, cpu: "4417m", memory: "6624Mi"},
+		"Large with highAvailability":  {size: "Large", many: true, cpu: "8584m", memory: "12800Mi"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			fits := func(resources v1alpha1.CloudSpaceResources) error {
+				spec := v1alpha1.CloudSpaceSpec{Resources: resources, ControlPlane: v1alpha1.ControlPlane{HighAvailability: tt.many}}
+				return fits(spec, platform.Sizes[tt.size], platform.LimitFactors)
+			}
 			least := v1alpha1.CloudSpaceResources{CPU: resource.MustParse(tt.cpu), Memory: resource.MustParse(tt.memory)}
-			if err := fits(least, platform.Sizes[name], platform.LimitFactors); err != nil {
+			if err := fits(least); err != nil {
 				t.Errorf("%s and %s are refused: %v", tt.cpu, tt.memory, err)
 			}
 			for _, less := range []v1alpha1.CloudSpaceResources{
 				{CPU: lessBy(least.CPU, "1m"), Memory: least.Memory}, {CPU: least.CPU, Memory: lessBy(least.Memory, "1")},
 			} {
-				err := fits(less, platform.Sizes[name], platform.LimitFactors)
+				err := fits(less)
 				if err == nil || !strings.Contains(err.Error(), "at least "+tt.cpu+" CPU and "+tt.memory+" memory") {
 					t.Errorf("%s and %s: %v, want them refused with the minimum", less.CPU.String(), less.Memory.String(), err)
 				}

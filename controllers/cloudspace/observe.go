@@ -11,7 +11,10 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
@@ -36,6 +39,14 @@ type observed struct {
 	kubeconfig      *corev1.Secret
 	// parts is what the chart of the control plane made.
 	parts parts
+	// etcdBudget is only for control planes with high availability.
+	etcdBudget *policyv1.PodDisruptionBudget
+	// service, internalKubeconfig, ingress, tlsRoute and hostnameTaken are only for endpoints outside the host cluster.
+	service            *corev1.Service
+	internalKubeconfig *corev1.Secret
+	ingress            *networkingv1.Ingress
+	tlsRoute           *gatewayv1.TLSRoute
+	hostnameTaken      bool
 	// running are the versions that this pass found installed.
 	running v1alpha1.CloudSpaceVersions
 	// credentials is the kubeconfig as it was rebuilt in this pass.
@@ -69,6 +80,8 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 		apply.Read(ctx, r.Client, &o.advisor, system, s.names.AdvisorRelease()),
 		apply.Read(ctx, r.Client, &o.kubeconfig, system, s.names.KubeconfigSecret()),
 		r.observeCharts(ctx, o),
+		r.observeEndpoint(ctx, s),
+		r.observeHighAvailability(ctx, s),
 	)
 }
 

@@ -11,6 +11,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -34,10 +35,12 @@ import (
 // +kubebuilder:rbac:groups=tenancy.kubeopera.io,resources=tenants,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch;create;update;delete
 // +kubebuilder:rbac:groups="",resources=resourcequotas;limitranges,verbs=get;list;watch;create;update
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=ingresses,verbs=get;list;watch;create;update;delete
+// +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=tlsroutes,verbs=get;list;watch;create;update;delete
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;update
 // +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=services;serviceaccounts,verbs=list;watch
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;clusterroles;clusterrolebindings,verbs=list;watch
-// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=list;watch
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=get;list;watch;create;update
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,resourceNames=tenant-controller-host-namespace,verbs=bind
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -56,17 +59,25 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 	asked := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, apply.FinalizerLost(v1alpha1.FinalizerCloudSpace))
 	owner := handler.EnqueueRequestsFromMapFunc(byLabels)
 	all := handler.EnqueueRequestsFromMapFunc(r.all)
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.CloudSpace{}, hostnameIndex, indexHostname); err != nil {
+		return err
+	}
 	controlledBy := ctrl.NewControllerManagedBy(mgr)
 	for _, object := range MetadataOnly() {
 		controlledBy.Watches(object, owner, builder.OnlyMetadata)
 	}
+	for _, object := range EndpointKinds(r.Platform.Endpoint) {
+		controlledBy.Watches(object, owner)
+	}
 	return controlledBy.
 		Named("cloudspace").
 		For(&v1alpha1.CloudSpace{}, builder.WithPredicates(asked)).
+		Watches(&v1alpha1.CloudSpace{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(comesOrGoes)).
 		Watches(&v1alpha1.Tenant{}, handler.EnqueueRequestsFromMapFunc(r.ofTenant), builder.WithPredicates(predicate.Funcs{UpdateFunc: tenantChanged})).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
 		Watches(&corev1.ResourceQuota{}, owner).
 		Watches(&corev1.LimitRange{}, owner).
+		Watches(&policyv1.PodDisruptionBudget{}, owner).
 		Watches(&rbacv1.RoleBinding{}, owner).
 		Watches(&corev1.Secret{}, owner).
 		Watches(&appsv1.Deployment{}, owner).

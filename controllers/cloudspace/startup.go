@@ -22,10 +22,10 @@ import (
 const patience = 10 * time.Second
 
 // controlPlaneRuns tells whether etcd and API server run as they are specified now, and if they do not for a while, why. The
-// rest of the control plane is in the API server's pod.
+// rest of the control plane is in the API server's pod. Members that are lost later do not matter while the others serve.
 func (r *Reconciler) controlPlaneRuns(ctx context.Context, s *scope) error {
 	waitsFor := s.observed.notRunning()
-	if waitsFor == "" {
+	if waitsFor == "" || entered(s.object.Status.Timeline, v1alpha1.CloudSpaceActive) && s.observed.servesOn() {
 		return nil
 	}
 	began := meta.FindStatusCondition(s.object.Status.Conditions, v1alpha1.ConditionControlPlaneReady)

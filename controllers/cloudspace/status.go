@@ -26,6 +26,7 @@ func newStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.CloudS
 		Previous: previous.Conditions, Generation: s.object.Generation, Outcomes: outcomes, WasReady: wasActive,
 		Restart: retry.Requested(previous.Retry, s.object.Annotations), Now: now,
 	})
+	tellLost(status.Conditions, o)
 	status.Retry = retry.Next(retry.Pass{
 		Previous: previous.Retry, Annotations: s.object.Annotations, Conditions: status.Conditions, Outcomes: outcomes,
 		Seed: string(s.object.UID), Backoff: s.backoff, Now: now,
@@ -41,7 +42,7 @@ func newStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.CloudS
 	}
 	if k := o.kubeconfig; o.credentials != nil && k != nil && k.UID != "" && s.owner.Owns(k) {
 		expires := metav1.NewTime(o.credentials.expires)
-		status.Endpoint = s.names.Endpoint()
+		status.Endpoint = o.credentials.server
 		status.Kubeconfig = v1alpha1.KubeconfigStatus{Secret: s.names.KubeconfigSecret(), Expires: &expires}
 	}
 	if expires := status.Kubeconfig.Expires; expires != nil {

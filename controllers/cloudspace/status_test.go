@@ -77,7 +77,7 @@ func TestNewStatusSaysWhatWasObserved(t *testing.T) {
 		"versions, endpoint and kubeconfig, once they are there": {
 			observed: func(s *scope) {
 				s.observed.running, s.observed.kubeconfig = running, ownSecret(s)
-				s.observed.credentials = &credentials{expires: expires}
+				s.observed.credentials = &credentials{server: "https://alice-default.vcluster-alice-default.svc:443", expires: expires}
 			},
 			want: known,
 		},
@@ -95,14 +95,14 @@ func TestNewStatusSaysWhatWasObserved(t *testing.T) {
 		},
 		"a Secret of somebody else is not named": {
 			observed: func(s *scope) {
-				s.observed.credentials = &credentials{expires: expires}
+				s.observed.credentials = &credentials{server: "https://alice-default.vcluster-alice-default.svc:443", expires: expires}
 				s.observed.kubeconfig = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{UID: "uid-x", Labels: map[string]string{v1alpha1.LabelOwnerUID: "uid-2"}}}
 			},
 			want: v1alpha1.CloudSpaceStatus{HostName: "alice-default", HostNamespace: "vcluster-alice-default"},
 		},
 		"a Secret that could not be stored is not named": {
 			observed: func(s *scope) {
-				s.observed.credentials = &credentials{expires: expires}
+				s.observed.credentials = &credentials{server: "https://alice-default.vcluster-alice-default.svc:443", expires: expires}
 				s.observed.kubeconfig = ownSecret(s)
 				s.observed.kubeconfig.UID = ""
 			},

@@ -66,6 +66,9 @@ func (r *Reconciler) ensurePolicies(ctx context.Context, s *scope) (err error) {
 	if o.limits, err = apply.Ensure(ctx, r.Applier, s.owner, o.limits, desiredLimits(s)); err != nil {
 		return err
 	}
+	if err := r.ensureDisruptionBudget(ctx, s); err != nil {
+		return err
+	}
 	if o.quota, err = apply.Ensure(ctx, r.Applier, s.owner, o.quota, desiredQuota(s, r.Platform.LimitFactors)); err != nil {
 		return err
 	}
@@ -115,7 +118,7 @@ func (r *Reconciler) offered(spec v1alpha1.CloudSpaceSpec) (version configv1alph
 	if !ok {
 		return version, size, step.Terminal(v1alpha1.ReasonUnsupportedSize, fmt.Sprintf("control-plane size %s is not offered", spec.ControlPlane.Size))
 	}
-	return version, size, fits(spec.Resources, size, r.Platform.LimitFactors)
+	return version, size, fits(spec, size, r.Platform.LimitFactors)
 }
 
 // ensureKubeconfig copies the vCluster's kubeconfig. It is made anew from its parts, because everybody who can write in
@@ -128,9 +131,18 @@ func (r *Reconciler) ensureKubeconfig(ctx context.Context, s *scope) (err error)
 	case source == nil:
 		return step.Wait(v1alpha1.ReasonWaitingForKubeconfig, "waiting for the control plane to write its kubeconfig")
 	}
+	server, err := r.ensureEndpoint(ctx, s)
+	if err != nil {
+		return err
+	}
 	o := &s.observed
-	if o.credentials, err = rebuildKubeconfig(source.Data[kubeconfigSourceKey], s.names); err != nil {
+	if o.credentials, err = rebuildKubeconfig(source.Data[kubeconfigSourceKey], s.names, server); err != nil {
 		return step.Terminal(v1alpha1.ReasonKubeconfigInvalid, fmt.Sprintf("the control plane's kubeconfig is not used: %v", err))
+	}
+	if s.outside() {
+		if o.internalKubeconfig, err = apply.Ensure(ctx, r.Applier, s.owner, o.internalKubeconfig, desiredInternalKubeconfig(s)); err != nil {
+			return err
+		}
 	}
 	o.kubeconfig, err = apply.Ensure(ctx, r.Applier, s.owner, o.kubeconfig, desiredKubeconfig(s))
 	return err
@@ -161,7 +173,7 @@ func (r *Reconciler) proveFlux(ctx context.Context, s *scope) error {
 	if r.fluxProven.holds(s.object.UID, proof) {
 		return nil
 	}
-	missing, err := r.Flux.Missing(ctx, o.credentials.text)
+	missing, err := r.Flux.Missing(ctx, o.credentials.internal)
 	if err != nil {
 		return fmt.Errorf("asking the CloudSpace about Flux: %w", err)
 	}

@@ -33,6 +33,9 @@ type target struct {
 func (r *Reconciler) target(ctx context.Context, s *scope) (target, error) {
 	version, size, err := r.offered(s.object.Spec)
 	if err == nil {
+		err = r.admitEndpoint(ctx, s)
+	}
+	if err == nil {
 		err = r.goesWithHost(ctx, s, version)
 	}
 	if !s.established() {

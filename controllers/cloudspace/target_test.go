@@ -53,7 +53,7 @@ func runningWith(t *testing.T, r *Reconciler, proven, releaseAsksFor string) *sc
 
 func releaseWith(t *testing.T, r *Reconciler, s *scope, version string) *helmv2.HelmRelease {
 	t.Helper()
-	values := desiredValues(s.names, s.object.Spec.ControlPlane.Etcd,
+	values := desiredValues(s.names, s.object.Spec,
 		configv1alpha1.KubernetesVersion{Version: version, Etcd: "3.6.8-0", CoreDNS: "1.14.2"}, r.Platform.Sizes["Small"], r.Platform)
 	release, err := desiredControlPlane(s, r.Platform, values)
 	if err != nil {

@@ -165,9 +165,16 @@ func (r *Reconciler) removeKubeconfig(ctx context.Context, s *scope) error {
 	}
 	r.Kubeconfigs.Forget(s.key())
 	r.PullSecrets.Forget(s.key())
-	gone, err := r.Delete(ctx, s.owner, kubeconfigSecret(s))
-	if err != nil || gone {
-		return err
+	remaining := false
+	for _, secret := range kubeconfigSecrets(s) {
+		gone, err := r.Delete(ctx, s.owner, secret)
+		if err != nil {
+			return err
+		}
+		remaining = remaining || !gone
+	}
+	if !remaining {
+		return nil
 	}
 	return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, "waiting for the kubeconfig")
 }
@@ -190,10 +197,10 @@ func (r *Reconciler) verifyGone(ctx context.Context, s *scope) error {
 	if s.tenantID == "" {
 		return nil
 	}
-	for _, object := range []client.Object{
-		helmRelease(s.names.AdvisorRelease()), helmRelease(s.names.FluxRelease()), helmRelease(s.names.ControlPlaneRelease()),
-		kubeconfigSecret(s), hostNamespace(s),
-	} {
+	left := []client.Object{
+		helmRelease(s.names.AdvisorRelease()), helmRelease(s.names.FluxRelease()), helmRelease(s.names.ControlPlaneRelease()), hostNamespace(s),
+	}
+	for _, object := range append(left, kubeconfigSecrets(s)...) {
 		gone, err := r.Verify(ctx, s.owner, object)
 		if err != nil {
 			return err
@@ -205,8 +212,15 @@ func (r *Reconciler) verifyGone(ctx context.Context, s *scope) error {
 	return nil
 }
 
-func kubeconfigSecret(s *scope) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s.names.KubeconfigSecret(), Namespace: names.SystemNamespace}}
+// kubeconfigSecrets are those that the CloudSpace has, by its endpoint, which never changes.
+func kubeconfigSecrets(s *scope) []client.Object {
+	secret := func(name string) client.Object {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: names.SystemNamespace}}
+	}
+	if s.outside() {
+		return []client.Object{secret(s.names.KubeconfigSecret()), secret(s.names.InternalKubeconfigSecret())}
+	}
+	return []client.Object{secret(s.names.KubeconfigSecret())}
 }
 
 func hostNamespace(s *scope) *corev1.Namespace {

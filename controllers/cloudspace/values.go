@@ -43,19 +43,28 @@ type ControlPlaneValues struct {
 	Distro       DistroValues       `json:"distro"`
 	BackingStore BackingStoreValues `json:"backingStore"`
 	Proxy        ProxyValues        `json:"proxy"`
+	Service      *ServiceValues     `json:"service,omitempty"`
 	CoreDNS      CoreDNSValues      `json:"coredns"`
 	StatefulSet  StatefulSetValues  `json:"statefulSet"`
 }
 
-// AdvancedValues hold the registry that replaces those of all images.
+// AdvancedValues hold the registry that replaces those of all images, and the disruption budget.
 type AdvancedValues struct {
 	DefaultImageRegistry   string                        `json:"defaultImageRegistry"`
 	WorkloadServiceAccount *WorkloadServiceAccountValues `json:"workloadServiceAccount,omitempty"`
+	PodDisruptionBudget    *PodDisruptionBudgetValues    `json:"podDisruptionBudget,omitempty"`
 }
 
 // WorkloadServiceAccountValues are the ServiceAccount of all synced pods. A pod that names pull secrets of its own has none of these.
 type WorkloadServiceAccountValues struct {
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets"`
+}
+
+// PodDisruptionBudgetValues bound how many control planes may be evicted at a time.
+type PodDisruptionBudgetValues struct {
+	Enabled                    bool   `json:"enabled"`
+	MaxUnavailable             int32  `json:"maxUnavailable"`
+	UnhealthyPodEvictionPolicy string `json:"unhealthyPodEvictionPolicy"`
 }
 
 // DistroValues choose the Kubernetes that is served.
@@ -123,6 +132,19 @@ type ProxyValues struct {
 	ExtraSANs []string `json:"extraSANs"`
 }
 
+// ServiceValues shape the Service of the API server; left out, it is one within the host cluster.
+type ServiceValues struct {
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Spec        ServiceSpecValues `json:"spec"`
+}
+
+// ServiceSpecValues are a part of a Service's spec; the chart adds ports and selector.
+type ServiceSpecValues struct {
+	Type                          string `json:"type"`
+	AllocateLoadBalancerNodePorts bool   `json:"allocateLoadBalancerNodePorts"`
+	LoadBalancerClass             string `json:"loadBalancerClass,omitempty"`
+}
+
 // CoreDNSValues are the DNS of the CloudSpace.
 type CoreDNSValues struct {
 	Deployment CoreDNSDeploymentValues `json:"deployment"`
@@ -141,7 +163,21 @@ type StatefulSetValues struct {
 	Image              ImageValues                 `json:"image"`
 	EnableServiceLinks bool                        `json:"enableServiceLinks"`
 	Resources          corev1.ResourceRequirements `json:"resources"`
-	HighAvailability   ReplicasValue               `json:"highAvailability"`
+	HighAvailability   HighAvailabilityValues      `json:"highAvailability"`
+	Scheduling         *SpreadValues               `json:"scheduling,omitempty"`
+}
+
+// HighAvailabilityValues are the number of control planes, and the lease that one of them holds, in seconds.
+type HighAvailabilityValues struct {
+	Replicas      int32 `json:"replicas"`
+	LeaseDuration int32 `json:"leaseDuration,omitempty"`
+	RenewDeadline int32 `json:"renewDeadline,omitempty"`
+	RetryPeriod   int32 `json:"retryPeriod,omitempty"`
+}
+
+// SpreadValues spread control planes.
+type SpreadValues struct {
+	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints"`
 }
 
 // SyncValues choose what is copied between CloudSpace and host.
@@ -225,7 +261,7 @@ const (
 )
 
 // desiredValues are the values for one CloudSpace.
-func desiredValues(n names.CloudSpace, etcd v1alpha1.Etcd, version configv1alpha1.KubernetesVersion, size configv1alpha1.Size, platform *configv1alpha1.PlatformConfig) Values {
+func desiredValues(n names.CloudSpace, spec v1alpha1.CloudSpaceSpec, version configv1alpha1.KubernetesVersion, size configv1alpha1.Size, platform *configv1alpha1.PlatformConfig) Values {
 	values := Values{
 		ControlPlane: ControlPlaneValues{
 			Advanced: advancedValues(platform.Images),
@@ -237,7 +273,7 @@ func desiredValues(n names.CloudSpace, etcd v1alpha1.Etcd, version configv1alpha
 			}},
 			Proxy:       ProxyValues{ExtraSANs: []string{n.ServiceHost(), n.ServiceHost() + ".cluster.local"}},
 			CoreDNS:     CoreDNSValues{Deployment: coreDNSValues(version, size, platform)},
-			StatefulSet: controlPlanePodValues(size, platform),
+			StatefulSet: controlPlanePodValues(spec.ControlPlane, size, platform),
 		},
 		Sync: SyncValues{
 			FromHost: FromHostValues{Nodes: NodesValues{Enabled: true, ClearImageStatus: true}},
@@ -251,9 +287,13 @@ func desiredValues(n names.CloudSpace, etcd v1alpha1.Etcd, version configv1alpha
 		ServiceCIDR:      platform.Host.ServiceCIDR,
 		Logging:          LoggingValues{Encoding: "json"},
 	}
-	values.ControlPlane.BackingStore.Etcd.Deploy = etcdValues(etcd, version, size)
+	values.ControlPlane.BackingStore.Etcd.Deploy = etcdValues(spec.ControlPlane, version, size)
 	values.Sync.FromHost.Nodes.Selector.All = true
 	values.Sync.ToHost.Pods.RewriteHosts.InitContainer.Resources = requirements("30m", "64Mi", "30m", "64Mi")
+	if spec.ControlPlane.HighAvailability {
+		highAvailabilityValues(&values, n)
+	}
+	endpointValues(&values, spec.Endpoint, platform.Endpoint)
 	return values
 }
 
@@ -265,26 +305,26 @@ func advancedValues(images configv1alpha1.Images) AdvancedValues {
 	return values
 }
 
-func controlPlanePodValues(size configv1alpha1.Size, platform *configv1alpha1.PlatformConfig) StatefulSetValues {
+func controlPlanePodValues(controlPlane v1alpha1.ControlPlane, size configv1alpha1.Size, platform *configv1alpha1.PlatformConfig) StatefulSetValues {
 	return StatefulSetValues{
 		Image:            ImageValues{Registry: githubRegistry, Repository: "loft-sh/vcluster-oss", Tag: platform.Charts.VCluster.Version},
 		Resources:        size.ControlPlane,
-		HighAvailability: ReplicasValue{Replicas: 1},
+		HighAvailability: HighAvailabilityValues{Replicas: membersOf(controlPlane).controlPlane},
 	}
 }
 
-func etcdValues(etcd v1alpha1.Etcd, version configv1alpha1.KubernetesVersion, size configv1alpha1.Size) EtcdDeployValues {
+func etcdValues(controlPlane v1alpha1.ControlPlane, version configv1alpha1.KubernetesVersion, size configv1alpha1.Size) EtcdDeployValues {
 	return EtcdDeployValues{
 		Enabled: true,
 		StatefulSet: EtcdStatefulSetValues{
 			Image:            ImageValues{Registry: kubernetesRegistry, Repository: "etcd", Tag: version.Etcd},
 			Resources:        size.Etcd,
 			Scheduling:       SchedulingValues{PriorityClassName: names.ControlPlanePriorityClass},
-			HighAvailability: ReplicasValue{Replicas: 1},
+			HighAvailability: ReplicasValue{Replicas: membersOf(controlPlane).etcd},
 			Persistence: PersistenceValues{VolumeClaim: VolumeClaimValues{
 				Enabled:         true,
-				Size:            etcd.Storage.String(),
-				StorageClass:    etcd.StorageClassName,
+				Size:            controlPlane.Etcd.Storage.String(),
+				StorageClass:    controlPlane.Etcd.StorageClassName,
 				RetentionPolicy: "Retain",
 			}},
 		},

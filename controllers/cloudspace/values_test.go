@@ -29,6 +29,18 @@ func TestValuesOfTheVClusterChart(t *testing.T) {
 			c.Spec.Resources.CPU, c.Spec.Resources.Memory = resource.MustParse("4"), resource.MustParse("8Gi")
 			c.Spec.ControlPlane = v1alpha1.ControlPlane{Size: "Medium", Etcd: v1alpha1.Etcd{Storage: resource.MustParse("8Gi"), StorageClassName: "fast"}}
 		}},
+		"values-loadbalancer.golden.yaml": {name: "default", spec: func(c *v1alpha1.CloudSpace) {
+			c.Spec.Endpoint.Type = "LoadBalancer"
+		}, platform: func(p *configv1alpha1.PlatformConfig) {
+			p.Endpoint.LoadBalancer = &configv1alpha1.LoadBalancerEndpoint{Class: "example.com/internal", Annotations: map[string]string{"example.com/a": "b"}}
+		}},
+		"values-hostname.golden.yaml": {name: "default", spec: func(c *v1alpha1.CloudSpace) {
+			c.Spec.Endpoint = v1alpha1.Endpoint{Type: "Hostname", Hostname: "alice.spaces.example.com"}
+		}},
+		"values-highavailability.golden.yaml": {name: "staging", spec: func(c *v1alpha1.CloudSpace) {
+			c.Spec.Resources.CPU = resource.MustParse("4")
+			c.Spec.ControlPlane.HighAvailability = true
+		}},
 		"values-mirror.golden.yaml": {name: "default", platform: func(p *configv1alpha1.PlatformConfig) {
 			p.Images.Registry = "mirror.example.com/hub"
 		}},
@@ -50,7 +62,7 @@ func TestValuesOfTheVClusterChart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			values := desiredValues(newScope(object).names, object.Spec.ControlPlane.Etcd, version, size, r.Platform)
+			values := desiredValues(newScope(object).names, object.Spec, version, size, r.Platform)
 			text, err := yaml.Marshal(values)
 			if err != nil {
 				t.Fatal(err)
@@ -68,7 +80,7 @@ func TestTheSameCloudSpaceAlwaysHasTheSameValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		release, err := desiredControlPlane(newScope(object), r.Platform, desiredValues(newScope(object).names, object.Spec.ControlPlane.Etcd, version, size, r.Platform))
+		release, err := desiredControlPlane(newScope(object), r.Platform, desiredValues(newScope(object).names, object.Spec, version, size, r.Platform))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +111,7 @@ func TestTheDocsListTheImagesOfControlPlanes(t *testing.T) {
 	}
 	n := newScope(testCloudSpace("default")).names
 	for _, version := range platform.Kubernetes {
-		values := desiredValues(n, v1alpha1.Etcd{}, version, platform.Sizes["Small"], platform).ControlPlane
+		values := desiredValues(n, v1alpha1.CloudSpaceSpec{}, version, platform.Sizes["Small"], platform).ControlPlane
 		images := []string{values.CoreDNS.Deployment.Image}
 		for _, image := range []ImageValues{values.StatefulSet.Image, values.Distro.K8s.Image, values.BackingStore.Etcd.Deploy.StatefulSet.Image} {
 			images = append(images, image.Registry+"/"+image.Repository+":"+image.Tag)

@@ -114,6 +114,10 @@ func (c CloudSpace) AdvisorRelease() string { return c.host + "-advisor" }
 // KubeconfigSecret holds the administrator's kubeconfig, in the system namespace.
 func (c CloudSpace) KubeconfigSecret() string { return "cloudspace-" + c.host + "-kubeconfig" }
 
+// InternalKubeconfigSecret holds the same with the server within the host cluster, where the CloudSpace has an endpoint outside
+// of it; in the system namespace, for Flux.
+func (c CloudSpace) InternalKubeconfigSecret() string { return c.KubeconfigSecret() + "-internal" }
+
 // SourceSecret is where vCluster writes its kubeconfig, in the host namespace. What it holds is not to be trusted.
 func (c CloudSpace) SourceSecret() string { return "vc-" + c.host }
 

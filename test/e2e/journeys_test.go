@@ -8,7 +8,7 @@ package e2e
 import "testing"
 
 // everyTenant is each that a journey creates.
-var everyTenant = []string{"alice-default", "bob-default", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan"}
+var everyTenant = []string{"alice-default", "bob-default", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", balanced, named, late}
 
 func TestJourneys(t *testing.T) {
 	host := connect(t)
@@ -18,6 +18,8 @@ func TestJourneys(t *testing.T) {
 	t.Run("a sign-up ends in a CloudSpace that works", host.signUp)
 	t.Run("neighbours are apart", host.neighbours)
 	t.Run("one Kustomization brings a customer with everything", host.gitOps)
+	t.Run("CloudSpaces are reached from outside", host.endpoints)
+	t.Run("a control plane outlives the loss of members", host.highAvailability)
 	t.Run("the operator tells of itself", host.metrics)
 	t.Run("every way of installing is taken", host.everyWayInstalls)
 	t.Run("a support bundle has no secret in it", host.supportBundle)

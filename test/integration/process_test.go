@@ -163,7 +163,7 @@ func (p *process) transport(alive context.Context, next http.RoundTripper) http.
 
 // cacheOptions are those of the operator, for the objects of one tenant.
 func (p *process) cacheOptions() cache.Options {
-	options := controllers.CacheOptions()
+	options := controllers.CacheOptions(platform)
 	for object, by := range options.ByObject {
 		if by.Label != nil {
 			by.Label = labels.SelectorFromSet(labels.Set{v1alpha1.LabelTenant: p.id})

@@ -57,7 +57,7 @@ func startMany(t *testing.T) *many {
 	config := rest.CopyConfig(operatorConfig)
 	config.QPS, config.Burst = 50, 100
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return m.calls.wrap(next) })
-	options := controllers.CacheOptions()
+	options := controllers.CacheOptions(platform)
 	options.NewInformer = informers(view{serves: func(object client.Object) bool {
 		prefix, _, _ := strings.Cut(manyID, "%")
 		return object.GetNamespace() == systemNamespace || (call{namespace: object.GetNamespace(), name: object.GetName()}).about(prefix)

@@ -5,6 +5,7 @@ package integration
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -18,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/tantilium/cloud-runner/controllers/cloudspace"
 )
 
 func (s *standIn) makeControlPlane(ctx context.Context, release *helmv2.HelmRelease) error {
@@ -59,17 +62,31 @@ func controlPlaneOf(release *helmv2.HelmRelease) []client.Object {
 	clusterWide.Namespace = ""
 	syncer := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "vc-" + name, Namespace: release.Spec.TargetNamespace}}
 	rules := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}}}
+	values := cloudspace.Values{}
+	if release.Spec.Values != nil {
+		// Values that somebody has altered may be none: the chart then has its own.
+		_ = json.Unmarshal(release.Spec.Values.Raw, &values)
+	}
 	return []client.Object{
 		&corev1.ServiceAccount{ObjectMeta: made("vc-" + name)},
 		&rbacv1.Role{ObjectMeta: made("vc-" + name), Rules: rules},
 		&rbacv1.RoleBinding{ObjectMeta: made("vc-" + name), Subjects: syncer, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "vc-" + name}},
 		&rbacv1.ClusterRole{ObjectMeta: clusterWide, Rules: rules},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: clusterWide, Subjects: syncer, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: clusterWide.Name}},
-		&corev1.Service{ObjectMeta: made(name), Spec: corev1.ServiceSpec{Selector: selector.MatchLabels, Ports: []corev1.ServicePort{{Port: 443, Protocol: corev1.ProtocolTCP}}}},
+		&corev1.Service{ObjectMeta: made(name), Spec: serviceOf(values, selector.MatchLabels)},
 		&corev1.Secret{ObjectMeta: made("vc-config-" + name), Data: map[string][]byte{"config.yaml": []byte("{}")}},
-		&appsv1.StatefulSet{ObjectMeta: made(name + "-etcd"), Spec: appsv1.StatefulSetSpec{Selector: selector, Template: pod, ServiceName: name + "-etcd", Replicas: new(int32(1))}},
-		&appsv1.Deployment{ObjectMeta: made(name), Spec: appsv1.DeploymentSpec{Selector: selector, Template: pod, Replicas: new(int32(1))}},
+		&appsv1.StatefulSet{ObjectMeta: made(name + "-etcd"), Spec: appsv1.StatefulSetSpec{Selector: selector, Template: pod, ServiceName: name + "-etcd", Replicas: new(max(1, values.ControlPlane.BackingStore.Etcd.Deploy.StatefulSet.HighAvailability.Replicas))}},
+		&appsv1.Deployment{ObjectMeta: made(name), Spec: appsv1.DeploymentSpec{Selector: selector, Template: pod, Replicas: new(max(1, values.ControlPlane.StatefulSet.HighAvailability.Replicas))}},
 	}
+}
+
+// serviceOf is what the chart makes of its values for the Service of the API server.
+func serviceOf(values cloudspace.Values, selector map[string]string) corev1.ServiceSpec {
+	spec := corev1.ServiceSpec{Selector: selector, Ports: []corev1.ServicePort{{Port: 443, Protocol: corev1.ProtocolTCP}}}
+	if asked := values.ControlPlane.Service; asked != nil {
+		spec.Type, spec.AllocateLoadBalancerNodePorts = corev1.ServiceType(asked.Spec.Type), &asked.Spec.AllocateLoadBalancerNodePorts
+	}
+	return spec
 }
 
 // lookForDrift is what helm-controller does when it is asked to look at a release that is installed: what is gone is made again,

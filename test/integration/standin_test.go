@@ -179,7 +179,10 @@ func (s *standIn) statefulSet(ctx context.Context, etcd *appsv1.StatefulSet) (wa
 		return s.of(etcd.Name).hang, nil
 	}
 	before := etcd.DeepCopy()
-	etcd.Status = appsv1.StatefulSetStatus{ObservedGeneration: etcd.Generation, Replicas: 1, ReadyReplicas: 1, UpdatedReplicas: 1, CurrentReplicas: 1}
+	etcd.Status = appsv1.StatefulSetStatus{
+		ObservedGeneration: etcd.Generation, Replicas: *etcd.Spec.Replicas, ReadyReplicas: *etcd.Spec.Replicas, UpdatedReplicas: *etcd.Spec.Replicas,
+		CurrentReplicas: *etcd.Spec.Replicas, CurrentRevision: "a", UpdateRevision: "a",
+	}
 	return false, s.client.Status().Patch(ctx, etcd, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
@@ -192,7 +195,8 @@ func (s *standIn) deployment(ctx context.Context, server *appsv1.Deployment) (wa
 	if server.Status.ObservedGeneration != server.Generation {
 		before := server.DeepCopy()
 		server.Status = appsv1.DeploymentStatus{
-			ObservedGeneration: server.Generation, Replicas: 1, ReadyReplicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1,
+			ObservedGeneration: server.Generation, Replicas: *server.Spec.Replicas, ReadyReplicas: *server.Spec.Replicas,
+			UpdatedReplicas: *server.Spec.Replicas, AvailableReplicas: *server.Spec.Replicas,
 			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue}},
 		}
 		if err := s.client.Status().Patch(ctx, server, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {

@@ -9,7 +9,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,8 +76,13 @@ func runAll(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	ctrl.SetLogger(logr.Discard())
+	gateways, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api").Output()
+	if err != nil {
+		return 1, fmt.Errorf("finding the Gateway API: %w", err)
+	}
+	tlsRoutes := filepath.Join(strings.TrimSpace(string(gateways)), "config", "crd", "standard", "gateway.networking.k8s.io_tlsroutes.yaml")
 	environment := &envtest.Environment{
-		CRDDirectoryPaths:        []string{repository("config", "crd"), repository("charts", "cloudspace-flux", "crds")},
+		CRDDirectoryPaths:        []string{repository("config", "crd"), repository("charts", "cloudspace-flux", "crds"), tlsRoutes},
 		ErrorIfCRDPathMissing:    true,
 		ControlPlaneStartTimeout: time.Minute,
 		ControlPlaneStopTimeout:  time.Minute,
@@ -116,6 +123,12 @@ func start(ctx context.Context, environment *envtest.Environment) (running []cha
 	// Retries must not make tests slow; the waits themselves are tested with a clock of their own.
 	platform.Backoff.Base.Duration, platform.Backoff.Max.Duration = 50*time.Millisecond, 500*time.Millisecond
 	platform.Deadlines.InnerRelease.Duration, platform.Deadlines.Release.Duration = 2*time.Second, 6*time.Second
+	platform.Endpoint = configv1alpha1.Endpoint{
+		LoadBalancer: &configv1alpha1.LoadBalancerEndpoint{},
+		Hostname: &configv1alpha1.HostnameEndpoint{
+			Domains: []string{"spaces.example.com"}, Ingress: &configv1alpha1.IngressEndpoint{Annotations: map[string]string{"example.com/passthrough": "true"}},
+		},
+	}
 	for _, path := range []string{"manager/namespace.yaml", "manager/priority_classes.yaml", "rbac/service_account.yaml", "rbac/role.yaml", "rbac/role_binding.yaml", "rbac/host_namespace.yaml", "rbac/members.yaml", "admission/retry.yaml", "admission/cloudspaces.yaml", "admission/deletion_protection.yaml", "admission/operator.yaml"} {
 		if err := install(ctx, repository("config", path)); err != nil {
 			return nil, err
@@ -160,7 +173,7 @@ func start(ctx context.Context, environment *envtest.Environment) (running []cha
 func newOperator() (ctrl.Manager, error) {
 	config := rest.CopyConfig(operatorConfig)
 	config.Wrap(calls.wrap)
-	options := controllers.CacheOptions()
+	options := controllers.CacheOptions(platform)
 	options.NewInformer = informers(view{serves: servesNoFaults})
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:     controllers.Scheme(),

@@ -57,7 +57,7 @@ const (
 	ReasonUnsupportedSize = "UnsupportedSize"
 	// ReasonEndpointNotOffered means that the platform does not offer the endpoint type, or not the hostname.
 	ReasonEndpointNotOffered = "EndpointNotOffered"
-	// ReasonHostnameTaken means that another CloudSpace asked for the hostname before.
+	// ReasonHostnameTaken means that another CloudSpace asked for the hostname before, or the platform uses it itself.
 	ReasonHostnameTaken = "HostnameTaken"
 	// ReasonVersionSkew means that a version cannot be reached from the one that runs, or does not go with the host cluster's.
 	ReasonVersionSkew = "VersionSkew"
@@ -81,6 +81,8 @@ const (
 	ReasonChartNotReady = "ChartNotReady"
 	// ReasonStarting means that the control plane is installed and its API server or etcd does not run yet, or not any more.
 	ReasonStarting = "Starting"
+	// ReasonRedundancyLost stands on ControlPlaneReady while a control plane with high availability goes on without some members.
+	ReasonRedundancyLost = "RedundancyLost"
 	// ReasonPodsRefused means that Kubernetes refuses pods of the control plane: a quota or a policy is in the way.
 	ReasonPodsRefused = "PodsRefused"
 	// ReasonVolumeFailed means that a volume of the control plane is refused, or cannot be provided.
