@@ -17,6 +17,8 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 	"github.com/tantilium/cloud-runner/controllers"
@@ -382,7 +385,7 @@ func (s *standIn) namespace(ctx context.Context, namespace *corev1.Namespace) (w
 		return true, nil
 	}
 	in := client.InNamespace(namespace.Name)
-	for _, kind := range []client.Object{&v1alpha1.CloudSpace{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.Secret{}, &corev1.ResourceQuota{}, &corev1.LimitRange{}, &rbacv1.RoleBinding{}, &rbacv1.Role{}, &corev1.Service{}, &corev1.ServiceAccount{}} {
+	for _, kind := range []client.Object{&v1alpha1.CloudSpace{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.Secret{}, &corev1.ResourceQuota{}, &corev1.LimitRange{}, &rbacv1.RoleBinding{}, &rbacv1.Role{}, &corev1.Service{}, &corev1.ServiceAccount{}, &policyv1.PodDisruptionBudget{}, &networkingv1.Ingress{}, &gatewayv1.TLSRoute{}} {
 		if err := s.client.DeleteAllOf(ctx, kind, in); err != nil {
 			return false, err
 		}
