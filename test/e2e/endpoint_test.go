@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"testing"
@@ -26,9 +27,9 @@ import (
 const (
 	// late asks for a hostname that is taken.
 	late = "mallory"
-	// balanced has a load balancer; named has a hostname, and several members.
+	// balanced has a load balancer; hosted has a hostname, and several members.
 	balanced = "judy"
-	named    = "kate"
+	hosted   = "kate"
 	hostname = "kate.spaces.hostcluster.internal"
 	// Addresses of the service range that no Service has: the node leads them to kube-proxy, as a cloud would lead its own to nodes.
 	firstAddress  = "10.96.255.201"
@@ -42,7 +43,7 @@ func (h *host) endpoints(t *testing.T) {
 	g.Expect(h.Create(t.Context(), tenantWith(balanced, func(spec *v1alpha1.CloudSpaceSpec) {
 		spec.Endpoint.Type = v1alpha1.EndpointLoadBalancer
 	}))).To(Succeed())
-	g.Expect(h.Create(t.Context(), tenantWith(named, func(spec *v1alpha1.CloudSpaceSpec) {
+	g.Expect(h.Create(t.Context(), tenantWith(hosted, func(spec *v1alpha1.CloudSpaceSpec) {
 		spec.Endpoint = v1alpha1.Endpoint{Type: v1alpha1.EndpointHostname, Hostname: hostname}
 		spec.ControlPlane.HighAvailability = true
 		spec.Resources.CPU = resource.MustParse("3")
@@ -50,7 +51,7 @@ func (h *host) endpoints(t *testing.T) {
 	g.Eventually(h.reasonOf(t, balanced, "KubeconfigReady"), provisioning, interval).Should(Equal("WaitingForAddress"))
 	h.giveAddress(t, balanced, firstAddress)
 	h.waitForTenant(t, balanced)
-	h.waitForTenant(t, named)
+	h.waitForTenant(t, hosted)
 
 	t.Run("at a load balancer, whatever its address", h.atItsAddress)
 	t.Run("by a name that nobody else can have", h.byItsName)
@@ -73,12 +74,12 @@ func (h *host) atItsAddress(t *testing.T) {
 	for _, address := range []string{firstAddress, secondAddress} {
 		h.giveAddress(t, balanced, address)
 		g.Eventually(func(g Gomega) {
-			config, err := clientcmd.RESTConfigFromKubeConfig(h.storedKubeconfig(g, balanced))
+			config, err := clientcmd.RESTConfigFromKubeConfig(h.storedKubeconfig(t.Context(), g, balanced))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(config.Host).To(Equal("https://" + address + ":443"))
 			g.Expect(config.Insecure).To(BeFalse())
-			g.Expect(h.cloudSpaceOf(g, balanced).Status.Endpoint).To(Equal(config.Host))
-			out, err := h.kubectlOnNode(t, h.storedKubeconfig(g, balanced), "get", "namespaces", "-o", "name")
+			g.Expect(h.cloudSpace(t.Context(), g, balanced, "default").Status.Endpoint).To(Equal(config.Host))
+			out, err := h.kubectlOnNode(t, h.storedKubeconfig(t.Context(), g, balanced), "get", "namespaces", "-o", "name")
 			g.Expect(err).NotTo(HaveOccurred(), out)
 			g.Expect(out).To(ContainSubstring("namespace/flux-system"))
 		}, short, interval).Should(Succeed())
@@ -90,9 +91,9 @@ func (h *host) atItsAddress(t *testing.T) {
 func (h *host) byItsName(t *testing.T) {
 	g := NewWithT(t)
 	var ingress networkingv1.Ingress
-	g.Expect(h.Get(t.Context(), client.ObjectKey{Namespace: "vcluster-" + named, Name: "cloudspace"}, &ingress)).To(Succeed())
+	g.Expect(h.Get(t.Context(), client.ObjectKey{Namespace: "vcluster-" + hosted, Name: "cloudspace"}, &ingress)).To(Succeed())
 	g.Expect(ingress.Spec.Rules[0].Host).To(Equal(hostname))
-	g.Expect(h.cloudSpaceOf(g, named).Status.Endpoint).To(Equal("https://" + hostname + ":443"))
+	g.Expect(h.cloudSpace(t.Context(), g, hosted, "default").Status.Endpoint).To(Equal("https://" + hostname + ":443"))
 	var namespaces corev1.NamespaceList
 	g.Expect(h.byName(t).WithWatch.List(t.Context(), &namespaces)).To(Succeed())
 	g.Expect(namespaces.Items).NotTo(BeEmpty())
@@ -109,7 +110,7 @@ func (h *host) byItsName(t *testing.T) {
 func (h *host) byName(t *testing.T) cluster {
 	t.Helper()
 	g := NewWithT(t)
-	config, err := clientcmd.Load(h.storedKubeconfig(g, named))
+	config, err := clientcmd.Load(h.storedKubeconfig(t.Context(), g, hosted))
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, c := range config.Clusters {
 		g.Expect(c.Server).To(Equal("https://" + hostname + ":443"))
@@ -146,9 +147,9 @@ func (h *host) reasonOf(t *testing.T, id, condition string) func() string {
 	}
 }
 
-func (h *host) storedKubeconfig(g Gomega, id string) []byte {
+func (h *host) storedKubeconfig(ctx context.Context, g Gomega, id string) []byte {
 	var stored corev1.Secret
-	g.Expect(h.Get(h.t.Context(), client.ObjectKey{Namespace: "kubeopera-system", Name: "tenant-" + id + "-kubeconfig"}, &stored)).To(Succeed())
+	g.Expect(h.Get(ctx, client.ObjectKey{Namespace: "kubeopera-system", Name: "tenant-" + id + "-kubeconfig"}, &stored)).To(Succeed())
 	return stored.Data["config"]
 }
 

@@ -28,35 +28,35 @@ const outage = 15 * time.Second
 func (h *host) highAvailability(t *testing.T) {
 	g := NewWithT(t)
 	inside := h.byName(t)
-	kept := keepsake(named)
+	kept := keepsake(hosted)
 	g.Expect(inside.Create(t.Context(), kept)).To(Succeed())
-	servers, members := h.podsOf(t, named, "vcluster"), h.podsOf(t, named, "vcluster-etcd")
+	servers, members := h.podsOf(t, hosted, "vcluster"), h.podsOf(t, hosted, "vcluster-etcd")
 	g.Expect(servers).To(HaveLen(2))
 	g.Expect(members).To(HaveLen(3))
-	g.Expect(h.reasonOf(t, named, "ControlPlaneReady")()).To(Equal("Succeeded"))
+	g.Expect(h.reasonOf(t, hosted, "ControlPlaneReady")()).To(Equal("Succeeded"))
 
 	watching, stop := context.WithCancel(t.Context())
 	gaps := make(chan time.Duration, 1)
 	go func() { gaps <- longestGap(watching, inside.config) }()
 	for _, killed := range []string{anyOf(servers), anyOf(members)} {
 		pod := &corev1.Pod{}
-		pod.Namespace, pod.Name = "vcluster-"+named, killed
+		pod.Namespace, pod.Name = "vcluster-"+hosted, killed
 		g.Expect(h.WithWatch.Delete(t.Context(), pod, client.GracePeriodSeconds(0))).To(Succeed())
 	}
-	g.Eventually(h.reasonOf(t, named, "ControlPlaneReady"), short, interval).Should(Equal("RedundancyLost"))
-	g.Eventually(h.reasonOf(t, named, "ControlPlaneReady"), provisioning, interval).Should(Equal("Succeeded"))
+	g.Eventually(h.reasonOf(t, hosted, "ControlPlaneReady"), short, interval).Should(Equal("RedundancyLost"))
+	g.Eventually(h.reasonOf(t, hosted, "ControlPlaneReady"), provisioning, interval).Should(Equal("Succeeded"))
 	stop()
 	gap := <-gaps
 	t.Logf("the API was away for %s at most", gap.Round(time.Millisecond))
 	g.Expect(gap).To(BeNumerically("<", outage))
 
-	g.Expect(h.podsOf(t, named, "vcluster")).To(And(HaveLen(2), Not(Equal(servers))))
-	g.Expect(h.podsOf(t, named, "vcluster-etcd")).To(And(HaveLen(3), Not(Equal(members))))
+	g.Expect(h.podsOf(t, hosted, "vcluster")).To(And(HaveLen(2), Not(Equal(servers))))
+	g.Expect(h.podsOf(t, hosted, "vcluster-etcd")).To(And(HaveLen(3), Not(Equal(members))))
 	g.Expect(inside.Get(t.Context(), client.ObjectKeyFromObject(kept), kept)).To(Succeed())
-	g.Expect(kept.Data).To(Equal(keepsake(named).Data))
-	space := h.cloudSpaceOf(g, named)
+	g.Expect(kept.Data).To(Equal(keepsake(hosted).Data))
+	space := h.cloudSpace(t.Context(), g, hosted, "default")
 	g.Expect(phasesOf(space)).To(HaveExactElements("Pending", "Provisioning", "InstallingFlux", "Active"))
-	h.removeTenants(t, balanced, named)
+	h.removeTenants(t, balanced, hosted)
 }
 
 // longestGap asks again and again, each time over a new connection, until the context ends, and gives the longest time without an answer.

@@ -8,7 +8,7 @@ package e2e
 import "testing"
 
 // everyTenant is each that a journey creates.
-var everyTenant = []string{"alice-default", "bob-default", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", balanced, named, late}
+var everyTenant = []string{"alice-default", "bob-default", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", balanced, hosted, late}
 
 func TestJourneys(t *testing.T) {
 	host := connect(t)
