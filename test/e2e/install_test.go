@@ -78,7 +78,7 @@ func (h *host) credentials(t *testing.T) []string {
 	g.Expect(err).NotTo(HaveOccurred())
 	var parts []string
 	for _, user := range config.AuthInfos {
-		for _, line := range strings.Split(string(user.ClientKeyData), "\n") {
+		for line := range strings.SplitSeq(string(user.ClientKeyData), "\n") {
 			if len(line) > 20 && !strings.HasPrefix(line, "--") {
 				parts = append(parts, line)
 			}
