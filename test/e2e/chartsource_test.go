@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
@@ -64,9 +63,9 @@ func (h *host) activeCloudSpaces(t *testing.T) map[string][]metav1.Condition {
 // withoutRegistry is a policy for one of Flux's controllers: it reaches everything but the registry.
 func withoutRegistry(controller string) *networkingv1.NetworkPolicy {
 	ports := func(from, to int32) networkingv1.NetworkPolicyPort {
-		return networkingv1.NetworkPolicyPort{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(from)), EndPort: &to}
+		return networkingv1.NetworkPolicyPort{Protocol: new(corev1.ProtocolTCP), Port: new(intstr.FromInt32(from)), EndPort: &to}
 	}
-	names := networkingv1.NetworkPolicyPort{Protocol: ptr.To(corev1.ProtocolUDP), Port: ptr.To(intstr.FromInt32(53))}
+	names := networkingv1.NetworkPolicyPort{Protocol: new(corev1.ProtocolUDP), Port: new(intstr.FromInt32(53))}
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "e2e-registry-down", Namespace: "flux-system"},
 		Spec: networkingv1.NetworkPolicySpec{
