@@ -104,7 +104,7 @@ type Options struct {
 }
 
 // Add adds all controllers and their metrics to a manager.
-func Add(mgr ctrl.Manager, o Options) error {
+func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	direct, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func Add(mgr ctrl.Manager, o Options) error {
 	}
 	return errors.Join(
 		tenants.SetupWithManager(mgr, o.Concurrency),
-		cloudSpaces.SetupWithManager(mgr, o.Concurrency),
+		cloudSpaces.SetupWithManager(ctx, mgr, o.Concurrency),
 		o.Metrics.Register(tenant.Collector{Reader: mgr.GetClient()}),
 		o.Metrics.Register(cloudspace.Collector{Reader: mgr.GetClient()}),
 		o.Metrics.Register(OrphanCollector{Reader: mgr.GetClient()}),

@@ -59,7 +59,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if err := controllers.Add(mgr, controllers.Options{
+	if err := controllers.Add(ctx, mgr, controllers.Options{
 		Platform: platform, Concurrency: o.concurrency, Flux: cloudspace.InsideFlux{}, Clock: clock.RealClock{}, Metrics: metrics.Registry,
 	}); err != nil {
 		return err

@@ -48,6 +48,6 @@ func (h *DiscoveredHost) Minor(context.Context) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("the host cluster says that its version is %q: %w", info.GitVersion, err)
 	}
-	h.minor, h.asked = int(parsed.Minor()), h.Clock.Now() //nolint:gosec // far below the limit.
+	h.minor, h.asked = int(parsed.Minor()), h.Clock.Now()
 	return h.minor, nil
 }

@@ -33,19 +33,21 @@ const (
 	rolledByPlatform = "platform"
 )
 
-// turn is what annotationRolling says. Its zero value is none.
-type turn struct {
+// Turn is who asked for a change of a control plane, and since when it has its turn: what annotationRolling says. Its zero value is
+// none.
+type Turn struct {
 	cause string
 	since time.Time
 }
 
-func (t turn) String() string { return t.cause + "/" + t.since.UTC().Format(time.RFC3339) }
+// String is the text of the annotation.
+func (t Turn) String() string { return t.cause + "/" + t.since.UTC().Format(time.RFC3339) }
 
-func turnOf(release client.Object) turn {
+func turnOf(release client.Object) Turn {
 	cause, since, _ := strings.Cut(release.GetAnnotations()[annotationRolling], "/")
 	// A turn without a time that can be read began long ago.
 	began, _ := time.Parse(time.RFC3339, since)
-	return turn{cause: cause, since: began}
+	return Turn{cause: cause, since: began}
 }
 
 // rollingIndex finds the HelmReleases that are being changed, in the cache.
@@ -79,7 +81,7 @@ type Rollout struct {
 
 	mu sync.Mutex
 	// begun are turns given lately, waiting are those who asked in vain, served is when a tenant last had a turn.
-	begun   map[types.UID]turn
+	begun   map[types.UID]Turn
 	waiting map[types.UID]waiter
 	served  map[string]time.Time
 }
@@ -92,22 +94,22 @@ type waiter struct {
 }
 
 // Begin gives a CloudSpace its turn, or the error that says why it must wait.
-func (r *Rollout) Begin(ctx context.Context, object *v1alpha1.CloudSpace, cause string) (turn, error) {
+func (r *Rollout) Begin(ctx context.Context, object *v1alpha1.CloudSpace, cause string) (Turn, error) {
 	rolling, failed, err := r.rolling(ctx)
 	if err != nil {
-		return turn{}, err
+		return Turn{}, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.Clock.Now()
 	r.remember(object, cause, now)
 	if cause == rolledByPlatform && failed > r.Limits.MaxFailed {
-		return turn{}, step.WaitFor(turnPoll, v1alpha1.ReasonRolloutStopped, "a change of the platform was stopped: it failed for other control planes; this one works on as it is")
+		return Turn{}, step.WaitFor(turnPoll, v1alpha1.ReasonRolloutStopped, "a change of the platform was stopped: it failed for other control planes; this one works on as it is")
 	}
 	if r.taken(rolling, cause, now) >= r.Limits.MaxConcurrent || r.first(cause, now) != object.UID {
-		return turn{}, step.WaitFor(turnPoll, v1alpha1.ReasonWaitingForTurn, "the change of the control plane waits for its turn; until then it works on as it is")
+		return Turn{}, step.WaitFor(turnPoll, v1alpha1.ReasonWaitingForTurn, "the change of the control plane waits for its turn; until then it works on as it is")
 	}
-	given := turn{cause: cause, since: now}
+	given := Turn{cause: cause, since: now}
 	delete(r.waiting, object.UID)
 	r.begun[object.UID] = given
 	r.served[object.Namespace] = now
@@ -143,12 +145,12 @@ func (r *Rollout) Next() []types.NamespacedName {
 
 // rolling tells, as the cache has it, whose control planes are being changed, with their turns, and how many failed with a change of
 // the platform.
-func (r *Rollout) rolling(ctx context.Context) (rolling map[types.UID]turn, failed int, err error) {
+func (r *Rollout) rolling(ctx context.Context) (rolling map[types.UID]Turn, failed int, err error) {
 	list := &helmv2.HelmReleaseList{}
 	if err := r.Reader.List(ctx, list, client.InNamespace(names.SystemNamespace), client.MatchingFields{rollingIndex: "true"}); err != nil {
 		return nil, 0, err
 	}
-	rolling = map[types.UID]turn{}
+	rolling = map[types.UID]Turn{}
 	for i := range list.Items {
 		release := &list.Items[i]
 		broken, err := r.failed(ctx, release)
@@ -177,7 +179,7 @@ func (r *Rollout) failed(ctx context.Context, release *helmv2.HelmRelease) (bool
 }
 
 // taken is how many have their turn for this cause: those that the cache shows, and those that it does not show yet.
-func (r *Rollout) taken(rolling map[types.UID]turn, cause string, now time.Time) int {
+func (r *Rollout) taken(rolling map[types.UID]Turn, cause string, now time.Time) int {
 	count := 0
 	for _, t := range rolling {
 		if t.cause == cause && (cause == rolledByPlatform || now.Sub(t.since).Abs() <= r.Patience) {
@@ -199,7 +201,7 @@ func (r *Rollout) taken(rolling map[types.UID]turn, cause string, now time.Time)
 // remember puts one into the line, where it keeps its place.
 func (r *Rollout) remember(object *v1alpha1.CloudSpace, cause string, now time.Time) {
 	if r.waiting == nil {
-		r.begun, r.waiting, r.served = map[types.UID]turn{}, map[types.UID]waiter{}, map[string]time.Time{}
+		r.begun, r.waiting, r.served = map[types.UID]Turn{}, map[types.UID]waiter{}, map[string]time.Time{}
 	}
 	since := now
 	if known, ok := r.waiting[object.UID]; ok {

@@ -81,7 +81,7 @@ func (f *fleet) rolls(of, cause string) {
 	}
 	release.Annotations = map[string]string{annotationRolling: ""}
 	if cause != "" {
-		release.Annotations[annotationRolling] = turn{cause: cause, since: f.clock.Now()}.String()
+		release.Annotations[annotationRolling] = Turn{cause: cause, since: f.clock.Now()}.String()
 	}
 	if err := f.client.Update(f.t.Context(), release); err != nil {
 		f.t.Fatal(err)
@@ -169,7 +169,8 @@ func TestTurnsOutliveARestart(t *testing.T) {
 
 func TestAFailureStopsTheRollout(t *testing.T) {
 	installFailed := v1alpha1.CloudSpaceStatus{Retry: v1alpha1.RetryStatus{Attempts: 1, LastError: &v1alpha1.RetryError{
-		Step: "ControlPlaneReady", Reason: "InstallFailed", Message: "no", Class: "Transient", Time: metav1.NewTime(noon)}}}
+		Step: "ControlPlaneReady", Reason: "InstallFailed", Message: "no", Class: "Transient", Time: metav1.NewTime(noon),
+	}}}
 	callFailed := *installFailed.DeepCopy()
 	callFailed.Retry.LastError.Reason = "ReconcileError"
 	tests := map[string]struct {
@@ -218,7 +219,7 @@ func TestNoTenantHoldsUpTheOthers(t *testing.T) {
 }
 
 func TestATurnIsWrittenDownAndReadAgain(t *testing.T) {
-	tests := map[string]turn{
+	tests := map[string]Turn{
 		"":                          {},
 		"spec/2030-01-02T12:00:00Z": {cause: "spec", since: noon},
 		"platform/some time":        {cause: "platform"},
@@ -230,7 +231,7 @@ func TestATurnIsWrittenDownAndReadAgain(t *testing.T) {
 			t.Errorf("%q: got %+v, want %+v", text, got, want)
 		}
 	}
-	if text := (turn{cause: "spec", since: noon}).String(); text != "spec/2030-01-02T12:00:00Z" {
+	if text := (Turn{cause: "spec", since: noon}).String(); text != "spec/2030-01-02T12:00:00Z" {
 		t.Errorf("got %q", text)
 	}
 }

@@ -49,17 +49,17 @@ import (
 // +kubebuilder:rbac:groups="",resources=secrets,namespace=kubeopera-system,verbs=get;list;watch;create;update;delete
 
 // SetupWithManager adds the reconciler to a manager: what wakes it, and how many CloudSpaces are worked on at a time.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
 	if err := errors.Join(mgr.Add(r.Kubeconfigs), mgr.Add(r.PullSecrets)); err != nil {
 		return err
 	}
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &helmv2.HelmRelease{}, rollingIndex, indexRolling); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &helmv2.HelmRelease{}, rollingIndex, indexRolling); err != nil {
 		return err
 	}
 	asked := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, apply.FinalizerLost(v1alpha1.FinalizerCloudSpace))
 	owner := handler.EnqueueRequestsFromMapFunc(byLabels)
 	all := handler.EnqueueRequestsFromMapFunc(r.all)
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.CloudSpace{}, hostnameIndex, indexHostname); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.CloudSpace{}, hostnameIndex, indexHostname); err != nil {
 		return err
 	}
 	controlledBy := ctrl.NewControllerManagedBy(mgr)

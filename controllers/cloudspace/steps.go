@@ -94,7 +94,7 @@ func (r *Reconciler) ensureControlPlane(ctx context.Context, s *scope) (err erro
 		return err
 	}
 	o := &s.observed
-	if o.controlPlane, err = r.ensureRelease(ctx, s, roleControlPlane, releaseVersions(desired).VCluster, o.controlPlane, desired); err != nil {
+	if o.controlPlane, err = r.ensureRelease(ctx, s, roleControlPlane, o.controlPlane, desired); err != nil {
 		return err
 	}
 	if err := r.mendDrift(ctx, s); err != nil {
@@ -159,7 +159,7 @@ func (r *Reconciler) ensureFlux(ctx context.Context, s *scope) (err error) {
 		return err
 	}
 	o := &s.observed
-	if o.flux, err = r.ensureRelease(ctx, s, roleFlux, r.Platform.Charts.Flux.Version, o.flux, desired); err != nil {
+	if o.flux, err = r.ensureRelease(ctx, s, roleFlux, o.flux, desired); err != nil {
 		return err
 	}
 	o.running.Flux = r.Platform.Charts.Flux.Version
@@ -193,7 +193,7 @@ func (r *Reconciler) ensureAdvisor(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	s.observed.advisor, err = r.ensureRelease(ctx, s, roleAdvisor, chart.Version, s.observed.advisor, desired)
+	s.observed.advisor, err = r.ensureRelease(ctx, s, roleAdvisor, s.observed.advisor, desired)
 	return err
 }
 
@@ -212,9 +212,12 @@ func (r *Reconciler) ensureChart(ctx context.Context, s *scope, role string) (er
 	return err
 }
 
-// ensureRelease makes a HelmRelease what it should be and waits until Flux has installed just that, in this version of the chart.
-func (r *Reconciler) ensureRelease(ctx context.Context, s *scope, role, version string, cached, desired *helmv2.HelmRelease) (*helmv2.HelmRelease, error) {
-	chart := s.observed.charts[role].chart
+// ensureRelease makes a HelmRelease what it should be and waits until Flux has installed just that.
+func (r *Reconciler) ensureRelease(ctx context.Context, s *scope, role string, cached, desired *helmv2.HelmRelease) (*helmv2.HelmRelease, error) {
+	chart, version := s.observed.charts[role].chart, r.charts()[role].Version
+	if role == roleControlPlane {
+		version = releaseVersions(desired).VCluster
+	}
 	if chart != nil && desired.Spec.ChartRef.Name != chart.Name {
 		// A release that is held has its own chart, and has fetched it.
 		chart = nil

@@ -141,5 +141,5 @@ func minorOf(text string) int {
 	if err != nil {
 		return -1
 	}
-	return int(parsed.Minor()) //nolint:gosec // far below the limit.
+	return int(parsed.Minor())
 }

@@ -138,7 +138,7 @@ func (p *process) newManager(alive context.Context) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mgr, controllers.Add(mgr, controllers.Options{
+	return mgr, controllers.Add(alive, mgr, controllers.Options{
 		Platform: p.platform, Concurrency: 2, Flux: flux, Clock: clock.RealClock{}, Metrics: prometheus.NewRegistry(),
 	})
 }

@@ -69,7 +69,7 @@ func startMany(t *testing.T) *many {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := controllers.Add(mgr, controllers.Options{
+	if err := controllers.Add(t.Context(), mgr, controllers.Options{
 		Platform: patientPlatform(), Concurrency: 8, Flux: flux, Clock: clock.RealClock{}, Metrics: prometheus.NewRegistry(),
 	}); err != nil {
 		t.Fatal(err)
@@ -101,10 +101,10 @@ func TestANewOperatorOfMany(t *testing.T) {
 	for i := range tenants {
 		reach(t, create(t, tenant(fmt.Sprintf(manyID, i))), "Ready")
 	}
-	pattern := reach(t, create(t, cloudSpace(fmt.Sprintf(manyID, 0), fmt.Sprintf(manyName, 0))), "Active")
+	reach(t, create(t, cloudSpace(fmt.Sprintf(manyID, 0), fmt.Sprintf(manyName, 0))), "Active")
 	first.end(t)
 	began := time.Now()
-	writeOver(t, pattern.Namespace, count)
+	writeOver(t, count)
 	t.Logf("%d CloudSpaces made in %s", count, time.Since(began).Round(time.Second))
 
 	// What is not quite as the operator would have made it is put right by the one before.
@@ -166,7 +166,7 @@ func memory() uint64 {
 }
 
 // writeOver makes copies of the first CloudSpace with all that stands of it, finished, under other names.
-func writeOver(t *testing.T, namespace string, count int) {
+func writeOver(t *testing.T, count int) {
 	t.Helper()
 	id, name := fmt.Sprintf(manyID, 0), fmt.Sprintf(manyName, 0)
 	pattern := get(t, cloudSpace(id, name))

@@ -32,12 +32,12 @@ func TestControlPlanesAreChangedOneAtATime(t *testing.T) {
 	for left := ids; len(left) > 0; {
 		var next string
 		eventually(t, func(g gomega.Gomega) {
-			rolling := rollingOf(g, t, left)
+			rolling := rollingOf(t, g, left)
 			g.Expect(rolling).To(gomega.HaveLen(1), "those whose control plane is being changed")
 			next = rolling[0]
 			for _, id := range left {
 				if id != next {
-					waitsForItsTurn(g, t, id)
+					waitsForItsTurn(t, g, id)
 				}
 			}
 		})
@@ -65,7 +65,7 @@ func TestControlPlanesAreChangedOneAtATime(t *testing.T) {
 }
 
 // rollingOf are the CloudSpaces that have their turn.
-func rollingOf(g gomega.Gomega, t *testing.T, ids []string) (rolling []string) {
+func rollingOf(t *testing.T, g gomega.Gomega, ids []string) (rolling []string) {
 	t.Helper()
 	for _, id := range ids {
 		release := &helmv2.HelmRelease{}
@@ -77,7 +77,7 @@ func rollingOf(g gomega.Gomega, t *testing.T, ids []string) (rolling []string) {
 	return rolling
 }
 
-func waitsForItsTurn(g gomega.Gomega, t *testing.T, id string) {
+func waitsForItsTurn(t *testing.T, g gomega.Gomega, id string) {
 	t.Helper()
 	object := cloudSpace(id, "default")
 	g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(gomega.Succeed())

@@ -76,7 +76,7 @@ func runAll(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	ctrl.SetLogger(logr.Discard())
-	gateways, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api").Output()
+	gateways, err := exec.CommandContext(backgroundContext, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api").Output()
 	if err != nil {
 		return 1, fmt.Errorf("finding the Gateway API: %w", err)
 	}
@@ -153,7 +153,7 @@ func start(ctx context.Context, environment *envtest.Environment) (running []cha
 	}
 	for _, run := range []func(context.Context) (ctrl.Manager, error){
 		func(context.Context) (ctrl.Manager, error) { return newStandInManager() },
-		func(context.Context) (ctrl.Manager, error) { return newOperator() },
+		newOperator,
 	} {
 		mgr, err := run(ctx)
 		if err != nil {
@@ -170,7 +170,7 @@ func start(ctx context.Context, environment *envtest.Environment) (running []cha
 }
 
 // newOperator is the operator as cmd/tenant-controller runs it, with the rights of its ServiceAccount and its requests noted.
-func newOperator() (ctrl.Manager, error) {
+func newOperator(ctx context.Context) (ctrl.Manager, error) {
 	config := rest.CopyConfig(operatorConfig)
 	config.Wrap(calls.wrap)
 	options := controllers.CacheOptions(platform)
@@ -184,7 +184,7 @@ func newOperator() (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mgr, controllers.Add(mgr, controllers.Options{
+	return mgr, controllers.Add(ctx, mgr, controllers.Options{
 		Platform: platform, Concurrency: 4, Flux: flux, Clock: clock.RealClock{}, Metrics: prometheus.NewRegistry(),
 	})
 }

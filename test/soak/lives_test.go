@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -165,11 +166,12 @@ func pause(ctx context.Context, length time.Duration) {
 }
 
 // conditionsOf are those that are not True, for a person.
-func conditionsOf(conditions []metav1.Condition) (text string) {
+func conditionsOf(conditions []metav1.Condition) string {
+	var text strings.Builder
 	for _, c := range conditions {
 		if c.Status != metav1.ConditionTrue || c.Type == "Stalled" {
-			text += fmt.Sprintf("%s %s %s: %s; ", c.Type, c.Status, c.Reason, c.Message)
+			fmt.Fprintf(&text, "%s %s %s: %s; ", c.Type, c.Status, c.Reason, c.Message)
 		}
 	}
-	return text
+	return text.String()
 }
