@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,16 +18,14 @@ import (
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 )
 
-// childrenOf are all objects that the operator has made for a tenant: what Flux installs carries its labels too.
+// childrenOf are all objects that the operator has made for a tenant. What Flux installs carries its labels too, and the revision of its
+// release; how that comes back is another test's.
 func childrenOf(t *testing.T, id string) []client.Object {
 	t.Helper()
 	return slices.DeleteFunc(objectsOf(t, id), func(object client.Object) bool {
-		switch object.(type) {
-		case *v1alpha1.Tenant, *appsv1.Deployment, *appsv1.StatefulSet:
-			return true
-		default:
-			return object.GetLabels()[v1alpha1.LabelOwnerUID] == ""
-		}
+		_, isTenant := object.(*v1alpha1.Tenant)
+		_, installed := object.GetAnnotations()["tenancy.kubeopera.io/revision"]
+		return isTenant || installed || object.GetLabels()[v1alpha1.LabelOwnerUID] == ""
 	})
 }
 

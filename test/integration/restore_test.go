@@ -119,7 +119,7 @@ func TestARestoredPastIsMadeGood(t *testing.T) {
 }
 
 // A CloudSpace that a restore has lost, or whose finalizer somebody took off, leaves what was made for it. The one that is made in its
-// place takes nothing of it over, and deletes nothing.
+// place takes nothing of it over, and only the copy of the kubeconfig that nobody can use any more is deleted.
 func TestWhatALostCloudSpaceLeavesIsNotTouched(t *testing.T) {
 	t.Parallel()
 	const id = ofFaults + "lost"
@@ -132,9 +132,12 @@ func TestWhatALostCloudSpaceLeavesIsNotTouched(t *testing.T) {
 	remove(t, space)
 	second := startProcess(t, &process{id: id})
 	says(t, cloudSpace(id, "default"), "NamespaceReady False NotOurs", "Namespace vcluster-"+id+" exists and was not made for this object")
+	// The Tenant's copy of the kubeconfig opened the one that was lost: it goes.
+	gone(t, secret(systemNamespace, "tenant-"+id+"-kubeconfig"))
+	delete(before, "Secret kubeopera-system/tenant-"+id+"-kubeconfig")
 	sameChildren(t, id, before, versionsOf(t, id))
 	for _, m := range moments(id, second.calls.since(0)) {
-		if m.verb == "delete" || m.verb == "update" {
+		if (m.verb == "delete" || m.verb == "update") && m.name != "tenant-ID-kubeconfig" {
 			t.Errorf("it asked for %v", m)
 		}
 	}
