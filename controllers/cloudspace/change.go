@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 	"github.com/tantilium/cloud-runner/internal/step"
@@ -49,7 +50,7 @@ func (r *Reconciler) changedControlPlane(ctx context.Context, s *scope, to targe
 	if turnOf(cached).cause != "" {
 		return desired, nil
 	}
-	given, err := r.Rollout.Begin(ctx, s.object, cause)
+	given, err := r.Rollout.Begin(ctx, s.object, s.account(cause))
 	if err != nil {
 		return r.waitForTurn(s, cause, err)
 	}
@@ -83,17 +84,33 @@ func (r *Reconciler) heldControlPlane(s *scope) (*helmv2.HelmRelease, error) {
 	return held, nil
 }
 
-// ensureUpToDate ends the turn of a control plane that was changed and is proven, with all that runs in it, and tells why it is
-// not all that is asked for.
-func (r *Reconciler) ensureUpToDate(ctx context.Context, s *scope) error {
+// endTurn ends the turn of a control plane that was changed and runs. What runs inside is the tenant's, and could be kept from it.
+func (r *Reconciler) endTurn(ctx context.Context, s *scope) error {
 	release := s.observed.controlPlane
-	if turnOf(release).cause != "" {
-		if err := r.Annotate(ctx, release, annotationRolling, ""); err != nil {
-			return err
-		}
-		r.Rollout.End(s.object.UID)
+	if turnOf(release).cause == "" {
+		return nil
+	}
+	if err := r.Annotate(ctx, release, annotationRolling, ""); err != nil {
+		return err
+	}
+	r.Rollout.End(s.object.UID)
+	return nil
+}
+
+// ensureUpToDate tells why the control plane is not all that is asked for.
+func (r *Reconciler) ensureUpToDate(_ context.Context, s *scope) error {
+	if s.short == nil && turnOf(s.observed.controlPlane).cause != "" {
+		return step.Wait(v1alpha1.ReasonInstalling, "the members of the control plane are changed one after the other")
 	}
 	return s.short
+}
+
+// account is what a change counts for among others: one of the platform to a control plane that does not run counts for nobody.
+func (s *scope) account(cause string) string {
+	if cause == rolledByPlatform && !meta.IsStatusConditionTrue(s.object.Status.Conditions, v1alpha1.ConditionControlPlaneReady) {
+		return rolledToMend
+	}
+	return cause
 }
 
 // cause tells whose change it is when the control plane is not what it should be.

@@ -12,6 +12,7 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
@@ -42,6 +43,13 @@ func TestAChangeOfAControlPlane(t *testing.T) {
 		"the platform changes, and it has its turn": {
 			change:      func(_ *scope, r *Reconciler) { r.Platform.Images.Registry = "mirror.example.com" },
 			wantVersion: "v1.35.0", wantRolling: "platform/2030-01-02T12:00:00Z", wantAsked: "v1.35.0/Small",
+		},
+		"the platform changes, and it did not run before": {
+			change: func(s *scope, r *Reconciler) {
+				s.object.Status.Conditions[0].Status = metav1.ConditionFalse
+				r.Platform.Images.Registry = "mirror.example.com"
+			},
+			wantVersion: "v1.35.0", wantRolling: "mend/2030-01-02T12:00:00Z", wantAsked: "v1.35.0/Small",
 		},
 		"the platform changes, and it must wait": {
 			taken: true, change: func(_ *scope, r *Reconciler) { r.Platform.Images.Registry = "mirror.example.com" },

@@ -14,7 +14,7 @@ import (
 // pod is one of the control plane, with what its containers are in.
 func pod(name string, containers ...corev1.ContainerStatus) corev1.Pod {
 	return corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "vcluster-alice-default", UID: "uid-pod"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "vcluster-alice-default", UID: "uid-pod", Labels: map[string]string{"release": "alice-default"}},
 		Spec:       corev1.PodSpec{PriorityClassName: "cloudspace-control-plane"},
 		Status: corev1.PodStatus{
 			Conditions:        []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}},

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -53,13 +54,15 @@ type FluxProber interface {
 // InsideFlux asks the CloudSpace's own API server.
 type InsideFlux struct{}
 
-// Missing looks at the Deployments of Flux first: they come last, so that there is one call for each time too early.
+// Missing looks at the Deployments of Flux first: they come last, so that there is one call for each time too early. It asks for each
+// by its name, and reads no more than an object can have: a tenant decides what is in there, and how much of it.
 func (InsideFlux) Missing(ctx context.Context, kubeconfig []byte) (string, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
 		return "", err
 	}
 	config.Timeout = insideTimeout
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded{next} })
 	workloads, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return "", err
@@ -74,18 +77,29 @@ func (InsideFlux) Missing(ctx context.Context, kubeconfig []byte) (string, error
 	return missingCRD(ctx, kinds)
 }
 
+// largestAnswer is more than the largest object that etcd takes, in bytes.
+const largestAnswer = 4 << 20
+
+// bounded cuts answers off that are larger than an object can be.
+type bounded struct{ next http.RoundTripper }
+
+// RoundTrip passes a request on.
+func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := b.next.RoundTrip(request)
+	if err == nil {
+		response.Body = http.MaxBytesReader(nil, response.Body, largestAnswer)
+	}
+	return response, err
+}
+
 func missingDeployment(ctx context.Context, client kubernetes.Interface) (string, error) {
-	list, err := client.AppsV1().Deployments(names.FluxNamespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return "", err
-	}
-	running := map[string]bool{}
-	for i := range list.Items {
-		running[list.Items[i].Name] = available(&list.Items[i])
-	}
 	for _, name := range fluxDeployments {
-		if !running[name] {
+		deployment, err := client.AppsV1().Deployments(names.FluxNamespace).Get(ctx, name, metav1.GetOptions{})
+		if absent := apierrors.IsNotFound(err); absent || (err == nil && !available(deployment)) {
 			return name, nil
+		}
+		if err != nil {
+			return "", err
 		}
 	}
 	return "", nil

@@ -107,8 +107,8 @@ func holdOff(object *v1alpha1.CloudSpace, backoff retry.Backoff, now time.Time) 
 func (r *Reconciler) finish(ctx context.Context, s *scope, outcomes []step.Outcome) (ctrl.Result, error) {
 	err := step.FirstError(outcomes)
 	recordError(err)
-	if step.Class(err) == "Stale" {
-		return step.Result(err)
+	if stale := step.FirstStale(outcomes); stale != nil {
+		return step.Result(stale)
 	}
 	recordRetries(s.object.Status.Conditions, outcomes)
 	now := s.now

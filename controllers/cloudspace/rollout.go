@@ -31,6 +31,8 @@ const annotationRolling = "tenancy.kubeopera.io/rolling"
 const (
 	rolledBySpec     = "spec"
 	rolledByPlatform = "platform"
+	// rolledToMend is a change of the platform to a control plane that did not run before: it says nothing about the change.
+	rolledToMend = "mend"
 )
 
 // Turn is who asked for a change of a control plane, and since when it has its turn: what annotationRolling says. Its zero value is
@@ -69,13 +71,13 @@ const (
 	turnUnseen = 10 * time.Second
 )
 
-// Rollout gives control planes their turn to be changed: so many at a time, tenant by tenant, and no further one with a change
-// of the platform once it failed for others. Changes that CloudSpaces ask for themselves are counted apart from those of the
-// platform, and for no longer than they may take: no tenant can hold up the platform, or others for long.
+// Rollout gives control planes their turn to be changed: so many at a time for each cause, tenant by tenant, and no further one with a
+// change of the platform once it failed for others. A turn is over for others, and failed, when it took longer than it may: nothing
+// that a tenant can do makes it longer.
 type Rollout struct {
 	Reader client.Reader
 	Limits configv1alpha1.Rollout
-	// Patience is how long a CloudSpace has its turn for a change that it asked for, until others go on regardless.
+	// Patience is how long a turn may take.
 	Patience time.Duration
 	Clock    clock.PassiveClock
 
@@ -102,6 +104,10 @@ func (r *Rollout) Begin(ctx context.Context, object *v1alpha1.CloudSpace, cause 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.Clock.Now()
+	if given, ok := r.begun[object.UID]; ok && given.cause == cause && now.Sub(given.since).Abs() <= turnUnseen {
+		// It could not be written down the last time.
+		return given, nil
+	}
 	r.remember(object, cause, now)
 	if cause == rolledByPlatform && failed > r.Limits.MaxFailed {
 		return Turn{}, step.WaitFor(turnPoll, v1alpha1.ReasonRolloutStopped, "a change of the platform was stopped: it failed for other control planes; this one works on as it is")
@@ -135,7 +141,7 @@ func (r *Rollout) Next() []types.NamespacedName {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var next []types.NamespacedName
-	for _, cause := range []string{rolledByPlatform, rolledBySpec} {
+	for _, cause := range []string{rolledByPlatform, rolledBySpec, rolledToMend} {
 		if w, ok := r.waiting[r.first(cause, r.Clock.Now())]; ok {
 			next = append(next, w.key)
 		}
@@ -153,36 +159,56 @@ func (r *Rollout) rolling(ctx context.Context) (rolling map[types.UID]Turn, fail
 	rolling = map[types.UID]Turn{}
 	for i := range list.Items {
 		release := &list.Items[i]
-		broken, err := r.failed(ctx, release)
-		switch {
+		switch outcome, err := r.outcome(ctx, release); {
 		case err != nil:
 			return nil, 0, err
-		case !broken:
+		case outcome == turnGoesOn:
 			rolling[types.UID(release.Labels[v1alpha1.LabelOwnerUID])] = turnOf(release)
-		case turnOf(release).cause == rolledByPlatform:
+		case outcome == turnFailed && turnOf(release).cause == rolledByPlatform:
 			failed++
 		}
 	}
 	return rolling, failed, nil
 }
 
-// failed tells whether the CloudSpace of a release did not come up with its change.
-func (r *Rollout) failed(ctx context.Context, release *helmv2.HelmRelease) (bool, error) {
+// Outcomes of a turn that was not ended by its control plane.
+type turnOutcome int
+
+const (
+	turnGoesOn turnOutcome = iota
+	turnFailed
+	// turnVoid says nothing about the change and keeps nobody from theirs.
+	turnVoid
+)
+
+// outcome judges by how long a turn takes and by what Flux says, not by conditions whose deadlines begin anew when somebody asks
+// for a retry. What is being deleted, or has lost its CloudSpace, has no turn; and that the tenant's own pods leave no room for the
+// new one is no failure of the change.
+func (r *Rollout) outcome(ctx context.Context, release *helmv2.HelmRelease) (turnOutcome, error) {
 	object := &v1alpha1.CloudSpace{}
 	key := client.ObjectKey{Namespace: names.TenantNamespace(release.Labels[v1alpha1.LabelTenant]), Name: release.Labels[v1alpha1.LabelCloudSpace]}
-	if err := r.Reader.Get(ctx, key, object); err != nil {
-		return false, client.IgnoreNotFound(err)
+	if err := client.IgnoreNotFound(r.Reader.Get(ctx, key, object)); err != nil {
+		return turnVoid, err
+	}
+	if !release.DeletionTimestamp.IsZero() || !object.DeletionTimestamp.IsZero() || string(object.UID) != release.Labels[v1alpha1.LabelOwnerUID] {
+		return turnVoid, nil
+	}
+	overdue := r.Clock.Since(turnOf(release).since).Abs() > r.Patience
+	if c := meta.FindStatusCondition(object.Status.Conditions, v1alpha1.ConditionControlPlaneReady); c != nil && c.Reason == v1alpha1.ReasonPodsRefused && overdue {
+		return turnVoid, nil
 	}
 	last := object.Status.Retry.LastError
-	return meta.IsStatusConditionTrue(object.Status.Conditions, v1alpha1.ConditionStalled) ||
-		(last != nil && last.Step == v1alpha1.ConditionControlPlaneReady && last.Reason != v1alpha1.ReasonReconcileError), nil
+	if overdue || (last != nil && last.Step == v1alpha1.ConditionControlPlaneReady && last.Reason == v1alpha1.ReasonInstallFailed) {
+		return turnFailed, nil
+	}
+	return turnGoesOn, nil
 }
 
 // taken is how many have their turn for this cause: those that the cache shows, and those that it does not show yet.
 func (r *Rollout) taken(rolling map[types.UID]Turn, cause string, now time.Time) int {
 	count := 0
 	for _, t := range rolling {
-		if t.cause == cause && (cause == rolledByPlatform || now.Sub(t.since).Abs() <= r.Patience) {
+		if t.cause == cause {
 			count++
 		}
 	}

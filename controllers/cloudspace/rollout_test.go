@@ -101,6 +101,25 @@ func (f *fleet) fails(of string, status v1alpha1.CloudSpaceStatus) {
 	}
 }
 
+// deletes makes the cache show that a release is being deleted.
+func (f *fleet) deletes(of string) {
+	f.t.Helper()
+	release := &helmv2.HelmRelease{}
+	key := client.ObjectKey{Namespace: "kubeopera-system", Name: newScope(f.cloudSpace(of)).names.ControlPlaneRelease()}
+	if err := f.client.Get(f.t.Context(), key, release); err != nil {
+		f.t.Fatal(err)
+	}
+	release.Finalizers = []string{"finalizers.fluxcd.io"}
+	for _, change := range []func() error{
+		func() error { return f.client.Update(f.t.Context(), release) },
+		func() error { return f.client.Delete(f.t.Context(), release) },
+	} {
+		if err := change(); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
 // asks asks for a turn and gives the reason to wait, or "begins".
 func (f *fleet) asks(of, cause string) string {
 	f.t.Helper()
@@ -118,8 +137,6 @@ func (f *fleet) expect(what, got, want string) {
 		f.t.Errorf("%s: got %q, want %q", what, got, want)
 	}
 }
-
-var stalled = v1alpha1.CloudSpaceStatus{Conditions: []metav1.Condition{{Type: "Stalled", Status: metav1.ConditionTrue, Reason: "Starting", LastTransitionTime: metav1.NewTime(noon)}}}
 
 func TestSoManyAreChangedAtATime(t *testing.T) {
 	f := newFleet(t, configv1alpha1.Rollout{MaxConcurrent: 2}, "a", "b", "c")
@@ -168,39 +185,64 @@ func TestTurnsOutliveARestart(t *testing.T) {
 }
 
 func TestAFailureStopsTheRollout(t *testing.T) {
-	installFailed := v1alpha1.CloudSpaceStatus{Retry: v1alpha1.RetryStatus{Attempts: 1, LastError: &v1alpha1.RetryError{
-		Step: "ControlPlaneReady", Reason: "InstallFailed", Message: "no", Class: "Transient", Time: metav1.NewTime(noon),
+	refused := v1alpha1.CloudSpaceStatus{Conditions: []metav1.Condition{{
+		Type: "ControlPlaneReady", Status: metav1.ConditionFalse, Reason: "PodsRefused", LastTransitionTime: metav1.NewTime(noon),
 	}}}
-	callFailed := *installFailed.DeepCopy()
-	callFailed.Retry.LastError.Reason = "ReconcileError"
 	tests := map[string]struct {
 		maxFailed int
 		cause     string
 		status    v1alpha1.CloudSpaceStatus
+		after     time.Duration
+		deleting  bool
 		// byPlatform and bySpec are what becomes of two others who ask.
 		byPlatform, bySpec string
 	}{
-		"with a change of the platform":                         {cause: rolledByPlatform, status: stalled, byPlatform: "RolloutStopped", bySpec: "begins"},
-		"of the release, before its deadline":                   {cause: rolledByPlatform, status: installFailed, byPlatform: "RolloutStopped", bySpec: "begins"},
-		"with a change of its own stops no other":               {cause: rolledBySpec, status: stalled, byPlatform: "begins", bySpec: "begins"},
-		"of a call is none":                                     {cause: rolledByPlatform, status: callFailed, byPlatform: "WaitingForTurn", bySpec: "begins"},
-		"that the platform's operator allows stops nobody, yet": {maxFailed: 1, cause: rolledByPlatform, status: stalled, byPlatform: "begins", bySpec: "begins"},
+		"of the release with a change of the platform":          {cause: rolledByPlatform, status: failing("InstallFailed"), byPlatform: "RolloutStopped", bySpec: "begins"},
+		"to come up in time":                                    {cause: rolledByPlatform, after: 16 * time.Minute, byPlatform: "RolloutStopped", bySpec: "begins"},
+		"of long ago, for a retry that began just now":          {cause: rolledByPlatform, after: 5 * time.Hour, byPlatform: "RolloutStopped", bySpec: "begins"},
+		"with a change of its own stops no other":               {cause: rolledBySpec, status: failing("InstallFailed"), byPlatform: "begins", bySpec: "begins"},
+		"of a call is none":                                     {cause: rolledByPlatform, status: failing("ReconcileError"), byPlatform: "WaitingForTurn", bySpec: "begins"},
+		"to find room beside the tenant's own pods is none":     {cause: rolledByPlatform, status: refused, after: 16 * time.Minute, byPlatform: "begins", bySpec: "begins"},
+		"to find room, as long as it may take":                  {cause: rolledByPlatform, status: refused, byPlatform: "WaitingForTurn", bySpec: "begins"},
+		"of one that did not run before is none":                {cause: rolledToMend, after: 16 * time.Minute, byPlatform: "begins", bySpec: "begins"},
+		"of one that is being deleted is none":                  {cause: rolledByPlatform, after: 16 * time.Minute, deleting: true, byPlatform: "begins", bySpec: "begins"},
+		"that the platform's operator allows stops nobody, yet": {maxFailed: 1, cause: rolledByPlatform, status: failing("InstallFailed"), byPlatform: "begins", bySpec: "begins"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t, configv1alpha1.Rollout{MaxConcurrent: 1, MaxFailed: tt.maxFailed}, "a", "b", "c")
 			f.rolls("a", tt.cause)
 			f.fails("a", tt.status)
+			if tt.deleting {
+				f.deletes("a")
+			}
+			f.clock.SetTime(noon.Add(tt.after))
 			f.expect("a change of the platform", f.asks("b", rolledByPlatform), tt.byPlatform)
 			f.expect("a change of its own", f.asks("c", rolledBySpec), tt.bySpec)
 		})
 	}
 }
 
+// failing is the status of a CloudSpace whose control plane failed with this.
+func failing(reason string) v1alpha1.CloudSpaceStatus {
+	return v1alpha1.CloudSpaceStatus{Retry: v1alpha1.RetryStatus{Attempts: 1, LastError: &v1alpha1.RetryError{
+		Step: "ControlPlaneReady", Reason: reason, Message: "no", Class: "Transient", Time: metav1.NewTime(noon),
+	}}}
+}
+
+// A turn that could not be written down is given again, not waited for.
+func TestATurnIsGivenAgainToWhoCouldNotTakeIt(t *testing.T) {
+	f := newFleet(t, configv1alpha1.Rollout{MaxConcurrent: 1}, "a", "b")
+	f.expect("the first", f.asks("a", rolledByPlatform), "begins")
+	f.clock.SetTime(noon.Add(time.Second))
+	f.expect("the first, after a conflict", f.asks("a", rolledByPlatform), "begins")
+	f.expect("the second", f.asks("b", rolledByPlatform), "WaitingForTurn")
+}
+
 func TestAFailureThatIsMendedLetsTheRolloutGoOn(t *testing.T) {
 	f := newFleet(t, configv1alpha1.Rollout{MaxConcurrent: 1}, "a", "b")
 	f.rolls("a", rolledByPlatform)
-	f.fails("a", stalled)
+	f.fails("a", failing("InstallFailed"))
 	f.expect("while it fails", f.asks("b", rolledByPlatform), "RolloutStopped")
 	f.fails("a", v1alpha1.CloudSpaceStatus{})
 	f.expect("while it is tried again", f.asks("b", rolledByPlatform), "WaitingForTurn")

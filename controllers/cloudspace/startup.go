@@ -72,11 +72,15 @@ func (r *Reconciler) whyNotRunning(ctx context.Context, s *scope) (*diagnosis, e
 	return nil, r.askFluxToLook(ctx, s, "Secret "+s.names.ConfigSecret()+" is gone")
 }
 
+// maxControlPlanePods bounds what is read of a host namespace, where a tenant may have thousands of pods.
+const maxControlPlanePods = 100
+
 // controlPlanePods reads live: pods are not cached, and looked at only while something is wrong. What the tenant runs has
-// the PriorityClass of workloads, which the syncer sets.
+// the PriorityClass of workloads, which the syncer sets, whatever its labels are.
 func (r *Reconciler) controlPlanePods(ctx context.Context, s *scope) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
-	if err := r.Live.List(ctx, list, client.InNamespace(s.names.HostNamespace())); err != nil {
+	of := client.MatchingLabels{"release": s.names.HostName()}
+	if err := r.Live.List(ctx, list, client.InNamespace(s.names.HostNamespace()), of, client.Limit(maxControlPlanePods)); err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {

@@ -103,8 +103,12 @@ func (r *Reconciler) ensureControlPlane(ctx context.Context, s *scope) (err erro
 	if err := r.controlPlaneRuns(ctx, s); err != nil {
 		return err
 	}
+	if o.notRunning() != "" {
+		// Some members serve, others are lost, or still to be changed.
+		return nil
+	}
 	o.running = releaseVersions(o.controlPlane)
-	return nil
+	return r.endTurn(ctx, s)
 }
 
 // offered finds the version and size that the CloudSpace asks for among those of the platform.

@@ -12,6 +12,7 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	versioninfo "k8s.io/apimachinery/pkg/version"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -46,6 +47,7 @@ func runningWith(t *testing.T, r *Reconciler, proven, releaseAsksFor string) *sc
 	t.Helper()
 	s := newScope(testCloudSpace("default"))
 	s.object.Status.Timeline = []v1alpha1.PhaseTransition{{Phase: "Active"}}
+	s.object.Status.Conditions = []metav1.Condition{{Type: "ControlPlaneReady", Status: metav1.ConditionTrue, Reason: "Succeeded"}}
 	s.object.Status.Versions = v1alpha1.CloudSpaceVersions{Kubernetes: proven, VCluster: r.Platform.Charts.VCluster.Version}
 	s.observed.controlPlane = releaseWith(t, r, s, releaseAsksFor)
 	return s

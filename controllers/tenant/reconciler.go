@@ -61,8 +61,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.Tenant) (ct
 func (r *Reconciler) finish(ctx context.Context, s *scope, outcomes []step.Outcome) (ctrl.Result, error) {
 	err := step.FirstError(outcomes)
 	recordError(err)
-	if step.Class(err) == "Stale" {
-		return step.Result(err)
+	if stale := step.FirstStale(outcomes); stale != nil {
+		return step.Result(stale)
 	}
 	now := r.Clock.Now()
 	status := newStatus(s, outcomes, now)

@@ -83,6 +83,16 @@ func FirstError(outcomes []Outcome) error {
 	return nil
 }
 
+// FirstStale is the error of the first step that met a stale view, also of one that does not count, or nil.
+func FirstStale(outcomes []Outcome) error {
+	for _, o := range outcomes {
+		if Class(o.Err) == "Stale" {
+			return o.Err
+		}
+	}
+	return nil
+}
+
 // WaitError says that something is on its way.
 type WaitError struct {
 	Reason, Message string

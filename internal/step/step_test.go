@@ -141,6 +141,25 @@ func TestFirstError(t *testing.T) {
 	}
 }
 
+func TestFirstStale(t *testing.T) {
+	tests := map[string]struct {
+		outcomes []Outcome
+		want     error
+	}{
+		"none when nothing is stale": {outcomes: []Outcome{{Err: errBoom, Optional: true}, {Err: Wait("Installing", "installing")}}},
+		"behind a step that does not count": {
+			outcomes: []Outcome{{Err: Wait("WaitingForTurn", "waiting"), Optional: true}, {Err: ErrStale, Optional: true}}, want: ErrStale,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := FirstStale(tt.outcomes); !sameError(got, tt.want) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
 // One table for the meaning of an error: its class, what a condition shows of it, and when the next pass comes.
 func TestMeaningOfAnError(t *testing.T) {
 	tests := map[string]struct {
