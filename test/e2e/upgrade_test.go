@@ -76,9 +76,12 @@ func (h *host) upgrade(t *testing.T) {
 	h.offer(t.Context(), t, current, previous)
 	for _, id := range ids {
 		g.Eventually(h.upToDate(t, id), provisioning, interval).Should(Equal(current))
-		g.Expect(inside[id].served(g)).To(HavePrefix("v1.36."))
 		kept := keepsake(id)
-		g.Expect(inside[id].Get(t.Context(), client.ObjectKeyFromObject(kept), kept)).To(Succeed())
+		// The node's rules for Services follow the new pod within seconds.
+		g.Eventually(func(g Gomega) {
+			g.Expect(inside[id].served(g)).To(HavePrefix("v1.36."))
+			g.Expect(inside[id].Get(t.Context(), client.ObjectKeyFromObject(kept), kept)).To(Succeed())
+		}, short, interval).Should(Succeed())
 		g.Expect(kept.Data).To(Equal(keepsake(id).Data))
 		g.Expect(phasesOf(h.cloudSpace(t.Context(), g, id, "default"))).To(HaveExactElements("Pending", "Provisioning", "InstallingFlux", "Active"))
 	}
