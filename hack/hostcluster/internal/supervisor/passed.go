@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// passthrough is what makes ingress-nginx pass TLS through.
-const passthrough = "nginx.ingress.kubernetes.io/ssl-passthrough"
+// annotationTLS is what makes ingress-nginx pass TLS through.
+const annotationTLS = "nginx.ingress.kubernetes.io/ssl-passthrough"
 
 // passed finds the Service to which an Ingress passes TLS of a server name, as ingress-nginx does: of several Ingresses with one
 // host the oldest counts, and the path is not looked at.
@@ -36,7 +36,7 @@ func findPassed(ingresses []networkingv1.Ingress, serverName string) (namespace,
 		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
 	})
 	for _, ingress := range ingresses {
-		if ingress.Annotations[passthrough] != "true" {
+		if ingress.Annotations[annotationTLS] != "true" {
 			continue
 		}
 		for _, rule := range ingress.Spec.Rules {

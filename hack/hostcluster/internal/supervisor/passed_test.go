@@ -15,7 +15,7 @@ func ingress(namespace string, age time.Duration, annotation, host, service stri
 	backend := networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{Name: service}}
 	return networkingv1.Ingress{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, CreationTimestamp: metav1.NewTime(time.Unix(0, 0).Add(-age)), Annotations: map[string]string{passthrough: annotation},
+			Namespace: namespace, CreationTimestamp: metav1.NewTime(time.Unix(0, 0).Add(-age)), Annotations: map[string]string{annotationTLS: annotation},
 		},
 		Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{Host: host, IngressRuleValue: networkingv1.IngressRuleValue{
 			HTTP: &networkingv1.HTTPIngressRuleValue{Paths: []networkingv1.HTTPIngressPath{{Path: "/", Backend: backend}}},
@@ -29,7 +29,7 @@ func TestTLSIsPassedAsAnIngressSays(t *testing.T) {
 		ingress("old", time.Hour, "true", "a.example.com", "old"),
 		ingress("oldest", 2*time.Hour, "false", "a.example.com", "oldest"),
 		ingress("other", time.Hour, "true", "b.example.com", "other"),
-		{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{passthrough: "true"}}, Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{Host: "c.example.com"}}}},
+		{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotationTLS: "true"}}, Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{Host: "c.example.com"}}}},
 	}
 	for serverName, want := range map[string][2]string{
 		"a.example.com": {"old", "old"}, "b.example.com": {"other", "other"}, "c.example.com": {}, "d.example.com": {},
