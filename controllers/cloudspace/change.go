@@ -11,6 +11,7 @@ import (
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 	"github.com/tantilium/cloud-runner/internal/step"
@@ -34,14 +35,14 @@ func (r *Reconciler) changedControlPlane(ctx context.Context, s *scope, to targe
 		s.short = step.Advisory(s.short)
 	}
 	if to.hold {
-		return r.heldControlPlane(s)
+		return r.heldControlPlane(s), nil
 	}
 	desired, err := desiredControlPlane(s, r.Platform, desiredValues(s.names, s.object.Spec, to.version, to.size, r.Platform))
 	if err != nil {
 		return nil, err
 	}
 	if to.short == nil {
-		desired.Annotations = map[string]string{annotationAsked: s.asks()}
+		metav1.SetMetaDataAnnotation(&desired.ObjectMeta, annotationAsked, s.asks())
 	}
 	if cached == nil || !s.established() || !changes(cached, desired) {
 		r.Rollout.Leave(s.object.UID)
@@ -54,7 +55,7 @@ func (r *Reconciler) changedControlPlane(ctx context.Context, s *scope, to targe
 	if err != nil {
 		return r.waitForTurn(s, cause, err)
 	}
-	desired.Annotations = merged(desired.Annotations, annotationRolling, given.String())
+	metav1.SetMetaDataAnnotation(&desired.ObjectMeta, annotationRolling, given.String())
 	return desired, nil
 }
 
@@ -70,18 +71,18 @@ func (r *Reconciler) waitForTurn(s *scope, cause string, err error) (*helmv2.Hel
 	if cause == rolledByPlatform {
 		s.short = step.Advisory(err)
 	}
-	return r.heldControlPlane(s)
+	return r.heldControlPlane(s), nil
 }
 
 // heldControlPlane is the release as it should be if nothing about the control plane changed.
-func (r *Reconciler) heldControlPlane(s *scope) (*helmv2.HelmRelease, error) {
+func (r *Reconciler) heldControlPlane(s *scope) *helmv2.HelmRelease {
 	cached := s.observed.controlPlane
 	held := desiredControlPlaneRelease(s, r.Platform)
 	held.Spec.ChartRef = cached.Spec.ChartRef
 	held.Spec.Values = cached.Spec.Values
 	held.Spec.PostRenderers = cached.Spec.PostRenderers
 	held.Spec.CommonMetadata = cached.Spec.CommonMetadata
-	return held, nil
+	return held
 }
 
 // endTurn ends the turn of a control plane that was changed and runs. What runs inside is the tenant's, and could be kept from it.
@@ -165,12 +166,4 @@ func releaseVersions(release *helmv2.HelmRelease) (versions v1alpha1.CloudSpaceV
 	versions.Kubernetes = values.ControlPlane.Distro.K8s.Image.Tag
 	versions.VCluster = values.ControlPlane.StatefulSet.Image.Tag
 	return versions
-}
-
-func merged(annotations map[string]string, key, value string) map[string]string {
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[key] = value
-	return annotations
 }

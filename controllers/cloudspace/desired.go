@@ -172,8 +172,9 @@ func desiredControlPlane(s *scope, platform *configv1alpha1.PlatformConfig, valu
 	return release, nil
 }
 
-// desiredControlPlaneRelease is all of that HelmRelease but what decides what the control plane is. A failed install is never uninstalled between tries: that would
-// remove the certificate authority and keep the data. Our labels on all it installs let the operator watch the workloads.
+// desiredControlPlaneRelease is all of that HelmRelease but what decides what the control plane is. A failed install is never
+// uninstalled between tries: that would remove the certificate authority and keep the data. Our labels on all it installs let the
+// operator watch the workloads.
 func desiredControlPlaneRelease(s *scope, platform *configv1alpha1.PlatformConfig) *helmv2.HelmRelease {
 	release := desiredRelease(s.names.ControlPlaneRelease(), roleControlPlane, &platform.Charts.VCluster, platform)
 	release.Spec.ReleaseName = s.names.HostName()
