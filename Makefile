@@ -77,6 +77,12 @@ bench-provision: $(HOSTCLUSTER) ## Time a CloudSpace against a bare helm install
 	@$(IN_CLUSTER) hack/deploy-local.sh
 	@$(IN_CLUSTER) hack/bench-provision.sh
 
+.PHONY: soak
+soak: $(HOSTCLUSTER) ## CloudSpaces made, broken and deleted while operator, Flux and API server are killed. SOAK_DURATION, an hour by default; SOAK_SEED
+	@$(HOSTCLUSTER) up
+	@$(IN_CLUSTER) hack/deploy-local.sh
+	@$(IN_CLUSTER) HOSTCLUSTER=$(abspath $(HOSTCLUSTER)) go test -tags soak ./test/soak -count=1 -v -timeout 3h
+
 ##@ The local host cluster
 
 .PHONY: up
