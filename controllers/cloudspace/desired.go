@@ -93,7 +93,7 @@ func desiredLimits(s *scope) *corev1.LimitRange {
 
 // desiredQuota caps everything in the host namespace: control plane and workloads.
 func desiredQuota(s *scope, factors configv1alpha1.LimitFactors) *corev1.ResourceQuota {
-	resources := s.object.Spec.Resources
+	resources := s.granted
 	return &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: quotaName, Namespace: s.names.HostNamespace()},
 		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{

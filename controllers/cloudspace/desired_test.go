@@ -21,6 +21,7 @@ func TestObjectsOfACloudSpace(t *testing.T) {
 	r := &Reconciler{Platform: testPlatform(t)}
 	r.Platform.Charts.Advisor = &configv1alpha1.Chart{Repository: "https://charts.example.com", Name: "advisor", Version: "1.2.3+build"}
 	s := newScope(testCloudSpace("staging"))
+	s.granted = s.object.Spec.Resources
 	s.observed.credentials = &credentials{text: []byte("kubeconfig"), internal: []byte("internal kubeconfig")}
 	controlPlane, err := desiredControlPlane(s, r.Platform, Values{})
 	if err != nil {
@@ -74,11 +75,10 @@ func TestTheQuotaCapsRequestsAndLimits(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newScope(testCloudSpace("default", func(c *v1alpha1.CloudSpace) {
-				c.Spec.Resources = v1alpha1.CloudSpaceResources{
-					CPU: resource.MustParse(tt.cpu), Memory: resource.MustParse(tt.memory), Storage: resource.MustParse(tt.storage), Pods: tt.pods,
-				}
-			}))
+			s := newScope(testCloudSpace("default"))
+			s.granted = v1alpha1.CloudSpaceResources{
+				CPU: resource.MustParse(tt.cpu), Memory: resource.MustParse(tt.memory), Storage: resource.MustParse(tt.storage), Pods: tt.pods,
+			}
 			got := map[string]string{}
 			for key, quantity := range desiredQuota(s, tt.factors).Spec.Hard {
 				got[string(key)] = quantity.String()
@@ -86,8 +86,8 @@ func TestTheQuotaCapsRequestsAndLimits(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("hard (-want +got):\n%s", diff)
 			}
-			if got := s.object.Spec.Resources.CPU; got.Cmp(resource.MustParse(tt.cpu)) != 0 {
-				t.Errorf("the spec was altered: cpu is %s", got.String())
+			if got := s.granted.CPU; got.Cmp(resource.MustParse(tt.cpu)) != 0 {
+				t.Errorf("the grant was altered: cpu is %s", got.String())
 			}
 		})
 	}

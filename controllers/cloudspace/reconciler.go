@@ -50,6 +50,8 @@ type scope struct {
 	tenantID string
 	// names is the zero value when tenantID is empty.
 	names names.CloudSpace
+	// granted is what the CloudSpace may use of what it asks for; the step that reserves it says so.
+	granted v1alpha1.CloudSpaceResources
 	// retryNow says that what failed is to be begun anew in this pass; token names the try.
 	retryNow bool
 	token    string

@@ -48,6 +48,7 @@ func (r *Reconciler) reserveQuota(_ context.Context, s *scope) error {
 	if o.tenantNamespace == nil || o.tenantNamespace.Labels[v1alpha1.LabelTenant] != s.tenantID {
 		return step.Wait(v1alpha1.ReasonTenantNotFound, fmt.Sprintf("waiting for namespace %s to become that of Tenant %s", s.object.Namespace, s.tenantID))
 	}
+	s.granted = s.object.Spec.Resources
 	return nil
 }
 
