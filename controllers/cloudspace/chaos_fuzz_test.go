@@ -26,15 +26,17 @@ var upAndGone = []byte{
 	actDeleteOwner, 0, actPass, 0, actPass, 0, actPass, 0, actPass, 0, actPass, 0,
 }
 
+// upToActive is the part of it before the deletion.
+var upToActive = upAndGone[:len(upAndGone)-12]
+
 // The fuzz test below proves little when nothing ever becomes Active, or goes.
 func TestADayWithoutTroubleEndsActiveAndThenGone(t *testing.T) {
 	c := newChaos(t)
-	up := upAndGone[:len(upAndGone)-12]
-	c.live(up)
+	c.live(upToActive)
 	if object := c.object(); object == nil || object.Status.Phase != v1alpha1.CloudSpaceActive || !meta.IsStatusConditionTrue(object.Status.Conditions, "Ready") {
 		t.Fatalf("it is %+v", object)
 	}
-	c.live(upAndGone[len(up):])
+	c.live(upAndGone[len(upToActive):])
 	if object := c.object(); object != nil {
 		t.Fatalf("it is still there: %+v", object.Status)
 	}

@@ -37,6 +37,8 @@ type observed struct {
 	flux            *helmv2.HelmRelease
 	advisor         *helmv2.HelmRelease
 	kubeconfig      *corev1.Secret
+	// pullSecrets are the copies in the host namespace, by name; nil when none are looked for.
+	pullSecrets map[string]*corev1.Secret
 	// parts is what the chart of the control plane made.
 	parts parts
 	// etcdBudget is only for control planes with high availability.

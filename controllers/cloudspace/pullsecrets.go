@@ -8,7 +8,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/fluxcd/pkg/apis/kustomize"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,32 +31,60 @@ const (
 )
 
 // ensurePullSecrets keeps copies of the platform's pull secrets in the host namespace. One whose source is gone or cannot be used stays
-// as it is: what runs goes on, and only a CloudSpace without a copy waits.
-func (r *Reconciler) ensurePullSecrets(ctx context.Context, s *scope) error {
+// as it is. What it lacks is a copy that there cannot be now: a new control plane waits for it, one that was up goes on as it is.
+func (r *Reconciler) ensurePullSecrets(ctx context.Context, s *scope) (lacks, err error) {
 	wanted := r.Platform.Images.PullSecrets
 	if len(wanted) == 0 && s.observed.namespace.Annotations[annotationPulls] != pullSecretsCopied {
-		return nil
+		return nil, nil
 	}
 	copies, err := r.PullSecrets.Copies(s.key(), s.names, s.owner, s.now) //nolint:contextcheck // what it begins to watch is watched beyond this pass.
 	if err != nil {
-		return err
+		return nil, err
 	}
+	s.observed.pullSecrets = copies
 	for _, name := range wanted {
-		if err := r.ensurePullSecret(ctx, s, name, copies[names.PullSecret(name)]); err != nil {
+		switch err := r.ensurePullSecret(ctx, s, name, copies[names.PullSecret(name)]); {
+		case err != nil && s.established() && step.Class(err) == "Wait":
+			lacks = err
+		case err != nil:
+			return nil, err
+		}
+	}
+	return lacks, nil
+}
+
+// removePullSecrets removes the copies that are not listed any more and that no pod of the control plane needs: one that is held keeps
+// what its release names.
+func (r *Reconciler) removePullSecrets(ctx context.Context, s *scope) error {
+	wanted, copies := r.Platform.Images.PullSecrets, s.observed.pullSecrets
+	for name, secret := range copies {
+		listed := slices.ContainsFunc(wanted, func(w string) bool { return names.PullSecret(w) == name })
+		if listed || namesPullSecret(s.observed.controlPlane, name) {
+			continue
+		}
+		if err := r.Remove(ctx, secret); err != nil {
 			return err
 		}
 	}
-	for name, secret := range copies {
-		if !slices.ContainsFunc(wanted, func(w string) bool { return names.PullSecret(w) == name }) {
-			if err := r.Remove(ctx, secret); err != nil {
-				return err
-			}
-		}
-	}
-	if len(wanted) > 0 || len(copies) > 0 {
+	if len(wanted) > 0 || len(copies) > 0 || s.observed.namespace.Annotations[annotationPulls] != pullSecretsCopied {
 		return nil
 	}
 	return r.endPullSecrets(ctx, s)
+}
+
+// namesPullSecret tells whether a release makes anything that pulls with a copy: its values are for workloads, its patches for the
+// control plane. Both are JSON.
+func namesPullSecret(release *helmv2.HelmRelease, name string) bool {
+	reference := strconv.Quote(name)
+	if release.Spec.Values != nil && strings.Contains(string(release.Spec.Values.Raw), reference) {
+		return true
+	}
+	for _, renderer := range release.Spec.PostRenderers {
+		if renderer.Kustomize != nil && slices.ContainsFunc(renderer.Kustomize.Patches, func(p kustomize.Patch) bool { return strings.Contains(p.Patch, reference) }) {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *Reconciler) ensurePullSecret(ctx context.Context, s *scope, name string, cached *corev1.Secret) error {

@@ -80,13 +80,15 @@ func (r *Reconciler) ensurePolicies(ctx context.Context, s *scope) (err error) {
 }
 
 func (r *Reconciler) ensureControlPlane(ctx context.Context, s *scope) (err error) {
-	if err := r.ensurePullSecrets(ctx, s); err != nil {
+	lacks, err := r.ensurePullSecrets(ctx, s)
+	if err != nil {
 		return err
 	}
 	to, err := r.target(ctx, s)
 	if err != nil {
 		return err
 	}
+	to = to.without(lacks)
 	if err := r.ensureChart(ctx, s, roleControlPlane); err != nil {
 		return err
 	}
@@ -109,6 +111,9 @@ func (r *Reconciler) ensureControlPlane(ctx context.Context, s *scope) (err erro
 		return nil
 	}
 	o.running = releaseVersions(o.controlPlane)
+	if err := r.removePullSecrets(ctx, s); err != nil {
+		return err
+	}
 	return r.endTurn(ctx, s)
 }
 

@@ -53,6 +53,18 @@ func (r *Reconciler) target(ctx context.Context, s *scope) (target, error) {
 	return r.oneMinorAtATime(s, version, size), nil
 }
 
+// without holds a control plane that was up while something is lacking that it would need to become another.
+func (t target) without(lacks error) target {
+	if lacks == nil {
+		return t
+	}
+	t.hold = true
+	if t.short == nil {
+		t.short = lacks
+	}
+	return t
+}
+
 // established tells whether the control plane came up once: it has data, and what it becomes must be able to read them.
 func (s *scope) established() bool {
 	return s.observed.controlPlane != nil &&
