@@ -73,7 +73,8 @@ func (r *Reconciler) askFluxToLook(ctx context.Context, s *scope, why string) er
 	if request, asked := meta.ReconcileAnnotationValue(release.Annotations); asked && request != release.Status.LastHandledReconcileAt {
 		return nil
 	}
-	if wait := lookedAt(release).Add(driftPause).Sub(s.now); wait > 0 {
+	// A longer wait is of a clock that was ahead.
+	if wait := lookedAt(release).Add(driftPause).Sub(s.now); wait > 0 && wait <= driftPause {
 		s.comeBack = earlier(s.comeBack, wait)
 		return nil
 	}

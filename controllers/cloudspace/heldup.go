@@ -29,10 +29,12 @@ func waitsFor(what string, object client.Object, now time.Time) string {
 	if since.IsZero() {
 		return message
 	}
+	// By a clock that is behind it was not asked for yet: rather say too early what holds it than never.
+	long := now.Sub(since.Time).Abs() > heldUp
 	if release, ok := object.(*helmv2.HelmRelease); ok {
-		return waitsForFlux(message, release, now.Sub(since.Time) > heldUp)
+		return waitsForFlux(message, release, long)
 	}
-	if held := apply.Held(object); held != "" && now.Sub(since.Time) > heldUp {
+	if held := apply.Held(object); held != "" && long {
 		return message + ": " + held
 	}
 	return message

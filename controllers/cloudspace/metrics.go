@@ -70,13 +70,16 @@ func recordTransitions(object *v1alpha1.CloudSpace, before v1alpha1.CloudSpaceSt
 	for _, c := range object.Status.Conditions {
 		old := meta.FindStatusCondition(before.Conditions, c.Type)
 		if c.Status == metav1.ConditionTrue && old != nil && old.Status == metav1.ConditionFalse && c.Type != v1alpha1.ConditionReady {
-			stepDuration.WithLabelValues(c.Type).Observe(now.Sub(old.LastTransitionTime.Time).Seconds())
+			stepDuration.WithLabelValues(c.Type).Observe(seconds(old.LastTransitionTime, now))
 		}
 	}
 	if object.Status.Phase == v1alpha1.CloudSpaceActive && before.Phase != v1alpha1.CloudSpaceActive {
-		provisioningDuration.Observe(now.Sub(object.CreationTimestamp.Time).Seconds())
+		provisioningDuration.Observe(seconds(object.CreationTimestamp, now))
 	}
 }
+
+// seconds is how long it took since; nothing by a clock that jumped back meanwhile: a sum of seconds never shrinks.
+func seconds(since metav1.Time, now time.Time) float64 { return max(0, now.Sub(since.Time).Seconds()) }
 
 var (
 	phaseDescription = prometheus.NewDesc("kubeopera_cloudspace_phase",

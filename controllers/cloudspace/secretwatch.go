@@ -122,7 +122,7 @@ func (f followed) pending(now time.Time) error {
 	switch {
 	case f.synced():
 		return nil
-	case now.Sub(f.since) <= followPatience:
+	case now.Sub(f.since).Abs() <= followPatience:
 		return step.ErrStale
 	default:
 		return fmt.Errorf("the Secrets of namespace %s cannot be read", f.namespace)
