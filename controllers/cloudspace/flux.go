@@ -4,6 +4,7 @@
 package cloudspace
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -39,11 +40,24 @@ var (
 	}
 )
 
-// insideRetry is how often Flux inside a CloudSpace is asked while it is not ready: nothing inside is watched.
-const insideRetry = time.Second
+// How often Flux inside a CloudSpace is asked while it is not ready: nothing inside is watched. Who never lets it run is not asked
+// every second for ever.
+const (
+	insideRetry  = time.Second
+	insideSlowly = 30 * time.Second
+)
 
-// insideTimeout bounds each call to a CloudSpace's API server: one that hangs must not hold a worker.
+// insideTimeout bounds all calls to a CloudSpace's API server of one pass together: one that hangs must not hold a worker.
 const insideTimeout = 10 * time.Second
+
+// askAgain is when to ask the next time, given since when Flux is waited for: after a second for the first minute, and then after a
+// sixtieth of that time.
+func askAgain(waiting *metav1.Condition, now time.Time) time.Duration {
+	if waiting == nil || waiting.Status != metav1.ConditionFalse {
+		return insideRetry
+	}
+	return min(max(insideRetry, now.Sub(waiting.LastTransitionTime.Time)/60), insideSlowly)
+}
 
 // FluxProber looks at Flux inside a CloudSpace.
 type FluxProber interface {
@@ -51,17 +65,21 @@ type FluxProber interface {
 	Missing(ctx context.Context, kubeconfig []byte) (string, error)
 }
 
-// InsideFlux asks the CloudSpace's own API server.
-type InsideFlux struct{}
+// InsideFlux asks the CloudSpace's own API server. Its zero value is ready for use.
+type InsideFlux struct {
+	// timeout is insideTimeout when zero.
+	timeout time.Duration
+}
 
 // Missing looks at the Deployments of Flux first: they come last, so that there is one call for each time too early. It asks for each
 // by its name, and reads no more than an object can have: a tenant decides what is in there, and how much of it.
-func (InsideFlux) Missing(ctx context.Context, kubeconfig []byte) (string, error) {
+func (f InsideFlux) Missing(ctx context.Context, kubeconfig []byte) (string, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
 		return "", err
 	}
-	config.Timeout = insideTimeout
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(f.timeout, insideTimeout))
+	defer cancel()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded{next} })
 	workloads, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -4,13 +4,16 @@
 package cloudspace
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"path"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -47,6 +50,60 @@ func inside(t *testing.T, alter func(name string, object any) any) []byte {
 	}))
 	t.Cleanup(server.Close)
 	return fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: %q}}]}`, server.URL)
+}
+
+// An API server inside that answers each request just in time keeps a worker no longer than one that does not answer at all.
+func TestAllQuestionsTogetherHaveOneTimeout(t *testing.T) {
+	slow := inside(t, func(_ string, object any) any {
+		<-time.After(50 * time.Millisecond)
+		return object
+	})
+	missing, err := InsideFlux{timeout: 300 * time.Millisecond}.Missing(t.Context(), slow)
+	if !errors.Is(err, context.DeadlineExceeded) || missing != "" {
+		t.Errorf("got %q and error %v, want it to end", missing, err)
+	}
+}
+
+// What is missing for long is asked for less often, whoever keeps it from being there, until somebody asks for a retry.
+func TestFluxInsideIsAskedEverLessOften(t *testing.T) {
+	tests := map[string]struct {
+		since time.Duration
+		ready bool
+		want  time.Duration
+	}{
+		"it was there before":                 {ready: true, since: time.Hour, want: time.Second},
+		"just now":                            {want: time.Second},
+		"for a minute":                        {since: time.Minute, want: time.Second},
+		"for five minutes":                    {since: 5 * time.Minute, want: 5 * time.Second},
+		"for half an hour":                    {since: 30 * time.Minute, want: 30 * time.Second},
+		"for a day":                           {since: day, want: 30 * time.Second},
+		"since what is not yet, by our clock": {since: -day, want: time.Second},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := condition("FluxReady", metav1.ConditionFalse, "WaitingForFlux", 1)
+			c.LastTransitionTime = metav1.NewTime(noon.Add(-tt.since))
+			if tt.ready {
+				c.Status = metav1.ConditionTrue
+			}
+			if got := askAgain(&c, noon); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+	if got := askAgain(nil, noon); got != time.Second {
+		t.Errorf("at first: got %v", got)
+	}
+
+	// The whole pass goes by it.
+	c := newChaos(t)
+	c.flux.missing = "helm-controller"
+	c.live(upToActive)
+	c.clock.SetTime(noon.Add(8 * time.Minute))
+	result, err := c.r.Reconcile(t.Context(), c.object())
+	if err != nil || result.RequeueAfter != 8*time.Second {
+		t.Errorf("eight minutes later: got %v and error %v", result.RequeueAfter, err)
+	}
 }
 
 func TestWhatIsMissingOfFluxInside(t *testing.T) {

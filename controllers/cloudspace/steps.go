@@ -11,6 +11,7 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -188,7 +189,8 @@ func (r *Reconciler) proveFlux(ctx context.Context, s *scope) error {
 		return fmt.Errorf("asking the CloudSpace about Flux: %w", err)
 	}
 	if missing != "" {
-		return step.WaitFor(insideRetry, v1alpha1.ReasonWaitingForFlux, "waiting for "+missing)
+		waiting := apimeta.FindStatusCondition(s.object.Status.Conditions, v1alpha1.ConditionFluxReady)
+		return step.WaitFor(askAgain(waiting, s.now), v1alpha1.ReasonWaitingForFlux, "waiting for "+missing)
 	}
 	r.fluxProven.keep(s.object.UID, proof)
 	return nil
