@@ -78,7 +78,7 @@ func (r *Reconciler) askFluxToLook(ctx context.Context, s *scope, why string) er
 		s.comeBack = earlier(s.comeBack, wait)
 		return nil
 	}
-	if wait := r.looks.wait(s.object.UID, s.now); wait > 0 {
+	if wait := r.looks.wait(s.key(), s.now); wait > 0 {
 		s.comeBack = earlier(s.comeBack, wait)
 		return nil
 	}
@@ -214,11 +214,11 @@ func nextDrift(previous v1alpha1.DriftStatus, seen parts, running bool) v1alpha1
 }
 
 // looks remembers how often Flux was asked to look, for each CloudSpace. It is memory only.
-type looks struct{ byUID sync.Map }
+type looks struct{ byName sync.Map }
 
 // wait is how long it is until Flux may be asked; zero means that it may be now, and counts as asked.
-func (l *looks) wait(uid types.UID, now time.Time) time.Duration {
-	entry, _ := l.byUID.LoadOrStore(uid, rate.NewLimiter(rate.Every(driftEvery), driftBurst))
+func (l *looks) wait(cloudSpace types.NamespacedName, now time.Time) time.Duration {
+	entry, _ := l.byName.LoadOrStore(cloudSpace, rate.NewLimiter(rate.Every(driftEvery), driftBurst))
 	limiter, ok := entry.(*rate.Limiter)
 	if !ok {
 		return 0
@@ -231,4 +231,4 @@ func (l *looks) wait(uid types.UID, now time.Time) time.Duration {
 	return wait
 }
 
-func (l *looks) forget(uid types.UID) { l.byUID.Delete(uid) }
+func (l *looks) forget(cloudSpace types.NamespacedName) { l.byName.Delete(cloudSpace) }

@@ -147,16 +147,18 @@ func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
 
 // fluxProofs remembers, for each CloudSpace, for which release and kubeconfig Flux was last found to run. It is memory only:
 // after a restart each CloudSpace is asked once.
-type fluxProofs struct{ byUID sync.Map }
+type fluxProofs struct{ byName sync.Map }
 
-func (p *fluxProofs) holds(uid types.UID, proof string) bool {
-	held, ok := p.byUID.Load(uid)
+func (p *fluxProofs) holds(cloudSpace types.NamespacedName, proof string) bool {
+	held, ok := p.byName.Load(cloudSpace)
 	return ok && held == proof
 }
 
-func (p *fluxProofs) keep(uid types.UID, proof string) { p.byUID.Store(uid, proof) }
+func (p *fluxProofs) keep(cloudSpace types.NamespacedName, proof string) {
+	p.byName.Store(cloudSpace, proof)
+}
 
-func (p *fluxProofs) forget(uid types.UID) { p.byUID.Delete(uid) }
+func (p *fluxProofs) forget(cloudSpace types.NamespacedName) { p.byName.Delete(cloudSpace) }
 
 // fluxProof identifies an installed release and the kubeconfig it is reached with.
 func fluxProof(release *helmv2.HelmRelease, c *credentials) string {

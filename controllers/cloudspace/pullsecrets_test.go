@@ -83,15 +83,15 @@ type privateRegistry struct {
 func newPrivateRegistry(t *testing.T, day []byte) *privateRegistry {
 	t.Helper()
 	p := &privateRegistry{newChaos(t), cache.NewStore(cache.MetaNamespaceKeyFunc), cache.NewStore(cache.MetaNamespaceKeyFunc)}
-	follow := func(w *secretWatch, namespace, name string, store cache.Store) {
+	follow := func(w *secretWatch, namespace, name string, of types.UID, store cache.Store) {
 		w.followed[types.NamespacedName{Namespace: namespace, Name: name}] = followed{
-			store: store, namespace: "kubeopera-system", synced: func() bool { return true }, stop: func() {},
+			of: of, store: store, namespace: "kubeopera-system", synced: func() bool { return true }, stop: func() {},
 		}
 	}
 	for _, name := range []string{"mirror", "other"} {
-		follow(p.r.PullSecrets.sources, "kubeopera-system", name, p.sources)
+		follow(p.r.PullSecrets.sources, "kubeopera-system", name, "", p.sources)
 	}
-	follow(p.r.PullSecrets.copies, "tenant-alice-default", "default", p.copies)
+	follow(p.r.PullSecrets.copies, "tenant-alice-default", "default", "uid-1", p.copies)
 	p.live(day)
 	return p
 }

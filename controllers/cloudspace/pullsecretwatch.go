@@ -34,7 +34,7 @@ func (w *PullSecretWatch) Start(ctx context.Context) error {
 
 // Source is one of the platform's pull secrets as last seen, nil when there is none.
 func (w *PullSecretWatch) Source(name string, now time.Time) (*corev1.Secret, error) {
-	f := w.sources.follow(types.NamespacedName{Namespace: names.SystemNamespace, Name: name}, names.SystemNamespace, now, byName(name))
+	f := w.sources.follow(types.NamespacedName{Namespace: names.SystemNamespace, Name: name}, "", names.SystemNamespace, now, byName(name))
 	return f.get(name), f.pending(now)
 }
 
@@ -42,7 +42,7 @@ func (w *PullSecretWatch) Source(name string, now time.Time) (*corev1.Secret, er
 // mark of their own needed, one that loses it could neither be seen nor be made anew.
 func (w *PullSecretWatch) Copies(cloudSpace types.NamespacedName, n names.CloudSpace, owner apply.Owner, now time.Time) (map[string]*corev1.Secret, error) {
 	ours := labels.Set{v1alpha1.LabelOwnerUID: string(owner.UID)}.String()
-	f := w.copies.follow(cloudSpace, n.HostNamespace(), now, func(o *metav1.ListOptions) { o.LabelSelector = ours })
+	f := w.copies.follow(cloudSpace, owner.UID, n.HostNamespace(), now, func(o *metav1.ListOptions) { o.LabelSelector = ours })
 	copies := map[string]*corev1.Secret{}
 	for _, object := range f.store.List() {
 		if secret, ok := object.(*corev1.Secret); ok && names.IsPullSecret(secret.Name) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -65,6 +66,21 @@ type scope struct {
 	observed observed
 	// short says why the control plane is not all that is asked for; nil when it is.
 	short error
+}
+
+// reconcileNamed makes one pass over a CloudSpace as the cache has it. One that is gone is forgotten, however it went: somebody may have
+// taken off its finalizer.
+func (r *Reconciler) reconcileNamed(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	object := &v1alpha1.CloudSpace{}
+	switch err := r.Client.Get(ctx, request.NamespacedName, object); {
+	case apierrors.IsNotFound(err):
+		r.forget(request.NamespacedName)
+		return ctrl.Result{}, nil
+	case err != nil:
+		return ctrl.Result{}, err
+	default:
+		return r.Reconcile(ctx, object)
+	}
 }
 
 // Reconcile makes one pass: observe, run the steps, sum up.

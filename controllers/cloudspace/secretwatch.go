@@ -35,6 +35,8 @@ type secretWatch struct {
 }
 
 type followed struct {
+	// of is the UID of the object that it is for; a new one of the same name has a watch of its own.
+	of        types.UID
 	store     cache.Store
 	namespace string
 	since     time.Time
@@ -68,19 +70,23 @@ func (w *secretWatch) Start(ctx context.Context) error {
 }
 
 // follow begins to watch Secrets of a namespace for an object, if that is not done yet. It never calls the API server itself.
-func (w *secretWatch) follow(object types.NamespacedName, namespace string, now time.Time, which func(*metav1.ListOptions)) followed {
+func (w *secretWatch) follow(object types.NamespacedName, of types.UID, namespace string, now time.Time, which func(*metav1.ListOptions)) followed {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f, ok := w.followed[object]
-	if !ok {
-		f = w.begin(object, namespace, which)
-		f.since = now
-		w.followed[object] = f
+	if ok && f.of == of {
+		return f
 	}
+	if ok {
+		f.stop()
+	}
+	f = w.begin(object, namespace, which)
+	f.of, f.since = of, now
+	w.followed[object] = f
 	return f
 }
 
-// Forget ends the watch of an object that is being taken down.
+// Forget ends the watch of an object that is being taken down, or is gone.
 func (w *secretWatch) Forget(object types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -94,7 +94,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
 				r.Platform.Backoff.Base.Duration, r.Platform.Backoff.Max.Duration),
 		}).
-		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+		Complete(reconcile.Func(r.reconcileNamed))
 }
 
 // tenantChanged lets through a Tenant whose spec changed. One that is being deleted takes its CloudSpaces down itself: they

@@ -135,7 +135,7 @@ func (r *Reconciler) offered(spec v1alpha1.CloudSpaceSpec) (version configv1alph
 // ensureKubeconfig copies the vCluster's kubeconfig. It is made anew from its parts, because everybody who can write in
 // the host namespace could have written it.
 func (r *Reconciler) ensureKubeconfig(ctx context.Context, s *scope) (err error) {
-	source, known := r.Kubeconfigs.Follow(s.key(), s.names, s.now) //nolint:contextcheck // what it begins to watch is watched beyond this pass.
+	source, known := r.Kubeconfigs.Follow(s.key(), s.names, s.owner, s.now) //nolint:contextcheck // what it begins to watch is watched beyond this pass.
 	switch {
 	case !known:
 		return step.ErrStale
@@ -181,7 +181,7 @@ func (r *Reconciler) ensureFlux(ctx context.Context, s *scope) (err error) {
 func (r *Reconciler) proveFlux(ctx context.Context, s *scope) error {
 	o := s.observed
 	proof := fluxProof(o.flux, o.credentials)
-	if r.fluxProven.holds(s.object.UID, proof) {
+	if r.fluxProven.holds(s.key(), proof) {
 		return nil
 	}
 	missing, err := r.Flux.Missing(ctx, o.credentials.internal)
@@ -192,7 +192,7 @@ func (r *Reconciler) proveFlux(ctx context.Context, s *scope) error {
 		waiting := apimeta.FindStatusCondition(s.object.Status.Conditions, v1alpha1.ConditionFluxReady)
 		return step.WaitFor(askAgain(waiting, s.now), v1alpha1.ReasonWaitingForFlux, "waiting for "+missing)
 	}
-	r.fluxProven.keep(s.object.UID, proof)
+	r.fluxProven.keep(s.key(), proof)
 	return nil
 }
 

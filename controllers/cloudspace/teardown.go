@@ -10,6 +10,7 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -43,15 +44,15 @@ func (r *Reconciler) teardown() []step.Step[*scope] {
 // takeDown makes one pass of the way down, and lets the CloudSpace go when nothing is left.
 func (r *Reconciler) takeDown(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(s.object, v1alpha1.FinalizerCloudSpace) {
+		r.forget(s.key())
 		return ctrl.Result{}, nil
 	}
 	outcomes := step.Run(ctx, s, r.teardown())
 	err := step.FirstError(outcomes)
 	recordError(err)
 	if err == nil {
-		r.fluxProven.forget(s.object.UID)
+		r.forget(s.key())
 		r.Rollout.Leave(s.object.UID)
-		r.looks.forget(s.object.UID)
 		return step.Result(r.RemoveFinalizer(ctx, s.object, v1alpha1.FinalizerCloudSpace))
 	}
 	if step.Class(err) != "Stale" {
@@ -61,6 +62,14 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (ctrl.Result, error
 		}
 	}
 	return step.Result(err)
+}
+
+// forget drops what is kept in memory of a CloudSpace, and ends its watches.
+func (r *Reconciler) forget(cloudSpace types.NamespacedName) {
+	r.Kubeconfigs.Forget(cloudSpace)
+	r.PullSecrets.Forget(cloudSpace)
+	r.fluxProven.forget(cloudSpace)
+	r.looks.forget(cloudSpace)
 }
 
 // releaseInner uninstalls what is installed inside, so that what it made elsewhere can go; for as long as the deadline

@@ -1,0 +1,144 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudspace
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+)
+
+// secretServer has no Secrets, and counts who watches for them.
+type secretServer struct{ begun, open atomic.Int32 }
+
+// loadedMachine is how long what comes at once may take on a machine that is busy.
+const loadedMachine = 30 * time.Second
+
+func newSecretServer(t *testing.T) (*secretServer, kubernetes.Interface) {
+	t.Helper()
+	s, over := &secretServer{}, make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Query().Get("watch") == "" {
+			_, _ = io.WriteString(w, `{"kind":"SecretList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`)
+			return
+		}
+		s.begun.Add(1)
+		s.open.Add(1)
+		defer s.open.Add(-1)
+		if r.URL.Query().Get("sendInitialEvents") == "true" {
+			_, _ = io.WriteString(w, `{"type":"BOOKMARK","object":{"kind":"Secret","apiVersion":"v1","metadata":{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}}}`)
+		}
+		w.(http.Flusher).Flush()
+		select {
+		case <-r.Context().Done():
+		case <-over:
+		}
+	}))
+	t.Cleanup(func() {
+		close(over)
+		server.Close()
+	})
+	api, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, api
+}
+
+// watches waits until so many watches were begun, and so many are open.
+func (s *secretServer) watches(t *testing.T, when string, begun, open int32) {
+	t.Helper()
+	gomega.NewWithT(t).Eventually(func() [2]int32 { return [2]int32{s.begun.Load(), s.open.Load()} }).WithTimeout(loadedMachine).
+		Should(gomega.Equal([2]int32{begun, open}), when)
+}
+
+// A CloudSpace that was made anew under the name of one that was lost must not go by what is seen of that one.
+func TestAWatchIsOfOneCloudSpaceAlone(t *testing.T) {
+	server, api := newSecretServer(t)
+	kubeconfigs, pulls := NewKubeconfigWatch(api), NewPullSecretWatch(api)
+	follow := func(uid types.UID) {
+		s := newScope(testCloudSpace("default", func(c *v1alpha1.CloudSpace) { c.UID = uid }))
+		kubeconfigs.Follow(s.key(), s.names, s.owner, noon)
+		_, _ = pulls.Copies(s.key(), s.names, s.owner, noon)
+	}
+	follow("uid-1")
+	server.watches(t, "at first", 2, 2)
+	follow("uid-1")
+	server.watches(t, "in the next pass", 2, 2)
+	follow("uid-2")
+	server.watches(t, "of the new one", 4, 2)
+	key := client.ObjectKeyFromObject(testCloudSpace("default"))
+	kubeconfigs.Forget(key)
+	pulls.Forget(key)
+	server.watches(t, "when it is gone", 4, 0)
+}
+
+// However a CloudSpace goes, its watches and what is remembered of it go too.
+func TestNothingIsKeptOfACloudSpaceThatIsGone(t *testing.T) {
+	ways := map[string]func(*chaos){
+		"it was taken down": func(c *chaos) {
+			c.live([]byte{actDeleteOwner, 0, actPass, 0, actPass, 0, actPass, 0, actPass, 0, actPass, 0})
+		},
+		"it is gone, with its finalizer taken off": func(c *chaos) {
+			object := c.object()
+			object.Finalizers = nil
+			c.ignore(c.server.Update(c.t.Context(), object))
+			c.ignore(c.server.Delete(c.t.Context(), object))
+			c.named()
+		},
+		"it goes, and only somebody else holds it": func(c *chaos) {
+			object := c.object()
+			object.Finalizers = []string{"example.com/hold"}
+			c.ignore(c.server.Update(c.t.Context(), object))
+			c.ignore(c.server.Delete(c.t.Context(), object))
+			c.named()
+		},
+	}
+	for name, goes := range ways {
+		t.Run(name, func(t *testing.T) {
+			c := newChaos(t)
+			key := client.ObjectKeyFromObject(testCloudSpace("default"))
+			stopped := 0
+			stop := func() { stopped++ }
+			for _, w := range []*secretWatch{c.r.Kubeconfigs.secretWatch, c.r.PullSecrets.copies} {
+				f := c.r.Kubeconfigs.followed[key]
+				f.stop = stop
+				w.followed[key] = f
+			}
+			c.live(upToActive)
+			c.named()
+			c.r.looks.wait(key, noon)
+			if _, proven := c.r.fluxProven.byName.Load(key); !proven || stopped > 0 {
+				t.Fatalf("Flux is proven: %v, %d watches ended too early", proven, stopped)
+			}
+			goes(c)
+			_, proven := c.r.fluxProven.byName.Load(key)
+			_, looked := c.r.looks.byName.Load(key)
+			if stopped != 2 || proven || looked {
+				t.Errorf("%d watches ended, want 2; it is remembered what runs: %v, and when it was looked at: %v", stopped, proven, looked)
+			}
+		})
+	}
+}
+
+// named has the reconciler called as the queue calls it.
+func (c *chaos) named() {
+	c.t.Helper()
+	if _, err := c.r.reconcileNamed(c.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(testCloudSpace("default"))}); err != nil {
+		c.t.Fatal(err)
+	}
+}
