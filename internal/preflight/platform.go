@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
 	"github.com/tantilium/cloud-runner/internal/names"
@@ -38,6 +39,40 @@ func checkServiceRange(ctx context.Context, client cluster) (found, missing stri
 		return "", fmt.Sprintf("the PlatformConfig says %s, the cluster has %s: set host.serviceCIDR", said, strings.Join(ranges, ", ")), nil
 	}
 	return said, "", nil
+}
+
+// checkHostnames looks for what leads from the hostnames of CloudSpaces to them, where the PlatformConfig offers hostnames. Without it
+// the operator does not start, or no such CloudSpace is reached.
+func checkHostnames(ctx context.Context, client cluster) (found, missing string, err error) {
+	if client.platform == nil {
+		return notGiven, "", nil
+	}
+	switch offer := client.platform.Endpoint.Hostname; {
+	case offer == nil:
+		return "not offered", "", nil
+	case offer.TLSRoute != nil:
+		return checkTLSRoutes(client)
+	case offer.Ingress != nil && offer.Ingress.ClassName != "":
+		return checkIngressClass(ctx, client, offer.Ingress.ClassName)
+	default:
+		return "by the default IngressClass, or by annotations", "", nil
+	}
+}
+
+func checkTLSRoutes(client cluster) (found, missing string, err error) {
+	lacking, err := notServed(client, map[string][]string{gatewayv1.GroupVersion.String(): {"tlsroutes"}})
+	if err != nil || len(lacking) == 0 {
+		return "TLSRoute", "", err
+	}
+	return "", "the PlatformConfig says endpoint.hostname.tlsRoute: install the Gateway API with TLSRoute; not served: " + lacking[0], nil
+}
+
+func checkIngressClass(ctx context.Context, client cluster, name string) (found, missing string, err error) {
+	_, err = client.NetworkingV1().IngressClasses().Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", fmt.Sprintf("there is no IngressClass %s: install its controller, or set endpoint.hostname.ingress.className", name), nil
+	}
+	return "IngressClass " + name, "", err
 }
 
 // checkSecrets looks for the Secrets that the PlatformConfig names.

@@ -53,6 +53,7 @@ var checks = []check{
 	{"Flux", checkFlux},
 	{"default StorageClass", checkStorageClass},
 	{"service range", checkServiceRange},
+	{"hostnames", checkHostnames},
 	{"Secrets", checkSecrets},
 	{"rights", checkRights},
 }

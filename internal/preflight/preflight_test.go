@@ -38,12 +38,14 @@ func soundHost() *host {
 			"admissionregistration.k8s.io/v1": {"mutatingadmissionpolicies", "validatingadmissionpolicies"},
 			"source.toolkit.fluxcd.io/v1":     {"helmcharts", "helmrepositories"},
 			"helm.toolkit.fluxcd.io/v2":       {"helmreleases"},
+			"gateway.networking.k8s.io/v1":    {"gateways", "tlsroutes"},
 		},
 		objects: []runtime.Object{
 			fluxPod("source-controller", "flux-system"), fluxPod("helm-controller", "flux-system"),
 			&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast", Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}}},
 			&networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "kubernetes"}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.96.0.0/16", "fd00::/108"}}},
 			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "mirror", Namespace: "kubeopera-system"}, Type: corev1.SecretTypeDockerConfigJson},
+			&networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: "passthrough"}},
 			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "charts", Namespace: "kubeopera-system"}},
 		},
 	}
@@ -101,6 +103,17 @@ func (h *host) client(t *testing.T) *fake.Clientset {
 	return client
 }
 
+// hostnames has the platform offer hostnames through Ingresses.
+func hostnames(p *configv1alpha1.PlatformConfig) *configv1alpha1.HostnameEndpoint {
+	p.Endpoint.Hostname = &configv1alpha1.HostnameEndpoint{Domains: []string{"spaces.example.com"}, Ingress: &configv1alpha1.IngressEndpoint{}}
+	return p.Endpoint.Hostname
+}
+
+func throughGateways(p *configv1alpha1.PlatformConfig) {
+	offer := hostnames(p)
+	offer.Ingress, offer.TLSRoute = nil, &configv1alpha1.TLSRouteEndpoint{}
+}
+
 func TestWhatIsMissingIsSaid(t *testing.T) {
 	tests := map[string]struct {
 		without func(*host, *configv1alpha1.PlatformConfig)
@@ -118,12 +131,25 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 			h.without("Pod", "helm-controller")
 			h.objects = append(h.objects, fluxPod("helm-controller", "vcluster-a"))
 		}, "no pod with the label app=helm-controller runs"},
-		"a StorageClass":       {func(h *host, _ *configv1alpha1.PlatformConfig) { h.without("other", "fast") }, "storageclass.kubernetes.io/is-default-class=true"},
-		"the service range":    {func(_ *host, p *configv1alpha1.PlatformConfig) { p.Host.ServiceCIDR = "10.0.0.0/16" }, "the PlatformConfig says 10.0.0.0/16, the cluster has 10.96.0.0/16, fd00::/108"},
-		"a pull secret":        {func(h *host, _ *configv1alpha1.PlatformConfig) { h.without("Secret", "mirror") }, "not in kubeopera-system: mirror"},
-		"a usable pull secret": {func(_ *host, p *configv1alpha1.PlatformConfig) { p.Images.PullSecrets = []string{"charts"} }, "charts (is of type )"},
-		"a Secret for charts":  {func(h *host, _ *configv1alpha1.PlatformConfig) { h.without("Secret", "charts") }, "not in kubeopera-system: charts"},
-		"a right":              {func(h *host, _ *configv1alpha1.PlatformConfig) { h.denied = "priorityclasses" }, "not allowed: create priorityclasses"},
+		"a StorageClass":                      {func(h *host, _ *configv1alpha1.PlatformConfig) { h.without("other", "fast") }, "storageclass.kubernetes.io/is-default-class=true"},
+		"the service range":                   {func(_ *host, p *configv1alpha1.PlatformConfig) { p.Host.ServiceCIDR = "10.0.0.0/16" }, "the PlatformConfig says 10.0.0.0/16, the cluster has 10.96.0.0/16, fd00::/108"},
+		"a pull secret":                       {func(h *host, _ *configv1alpha1.PlatformConfig) { h.without("Secret", "mirror") }, "not in kubeopera-system: mirror"},
+		"a usable pull secret":                {func(_ *host, p *configv1alpha1.PlatformConfig) { p.Images.PullSecrets = []string{"charts"} }, "charts (is of type )"},
+		"a Secret for charts":                 {func(h *host, _ *configv1alpha1.PlatformConfig) { h.without("Secret", "charts") }, "not in kubeopera-system: charts"},
+		"an IngressClass":                     {func(_ *host, p *configv1alpha1.PlatformConfig) { hostnames(p).Ingress.ClassName = "nginx" }, "there is no IngressClass nginx"},
+		"nothing, with a class that is there": {func(_ *host, p *configv1alpha1.PlatformConfig) { hostnames(p).Ingress.ClassName = "passthrough" }, ""},
+		"nothing, with the default class":     {func(_ *host, p *configv1alpha1.PlatformConfig) { hostnames(p) }, ""},
+		"nothing, with TLSRoutes":             {func(_ *host, p *configv1alpha1.PlatformConfig) { throughGateways(p) }, ""},
+		"the Gateway API": {func(h *host, p *configv1alpha1.PlatformConfig) {
+			throughGateways(p)
+			delete(h.served, "gateway.networking.k8s.io/v1")
+		}, "install the Gateway API with TLSRoute; not served: tlsroutes of gateway.networking.k8s.io/v1"},
+		"TLSRoutes, with an older Gateway API": {func(h *host, p *configv1alpha1.PlatformConfig) {
+			throughGateways(p)
+			h.served["gateway.networking.k8s.io/v1"] = []string{"gateways"}
+			h.served["gateway.networking.k8s.io/v1alpha2"] = []string{"tlsroutes"}
+		}, "not served: tlsroutes of gateway.networking.k8s.io/v1"},
+		"a right": {func(h *host, _ *configv1alpha1.PlatformConfig) { h.denied = "priorityclasses" }, "not allowed: create priorityclasses"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +175,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 
 func TestWithoutAPlatformConfigNothingIsCompared(t *testing.T) {
 	var out bytes.Buffer
-	if err := Run(t.Context(), soundHost().client(t), nil, &out); err != nil || strings.Count(out.String(), notGiven) != 2 {
+	if err := Run(t.Context(), soundHost().client(t), nil, &out); err != nil || strings.Count(out.String(), notGiven) != 3 {
 		t.Errorf("%v:\n%s", err, out.String())
 	}
 }
