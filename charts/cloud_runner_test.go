@@ -170,9 +170,9 @@ func TestPlatformChartValuesReachTheDeployment(t *testing.T) {
 		{"priority", "priorityClassName: a", []string{"priorityClassName"}, "a"},
 		{"resources", "resources: {requests: {cpu: 1m}}", []string{"containers", "resources", "requests", "cpu"}, "1m"},
 		{
-			"arguments", "{metrics: {enabled: false}, logVerbosity: 2}",
+			"arguments", "{metrics: {enabled: false}, logVerbosity: 2, requestLimits: {perSecond: 2000, burst: 30}}",
 			[]string{"containers", "args"},
-			[]any{"run", "--config=/etc/tenant-controller/platform-config.yaml", "--metrics-address=0", "--verbosity=2"},
+			[]any{"run", "--config=/etc/tenant-controller/platform-config.yaml", "--metrics-address=0", "--kube-api-qps=2000", "--kube-api-burst=30", "--verbosity=2"},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestPlatformConfigValuesAreLaidOverTheDefaults(t *testing.T) {
 func TestPlatformChartRefusesBadValues(t *testing.T) {
 	for _, values := range []string{
 		"imgae: {}", "image: {pullPolicy: Sometimes}", "image: {digest: 'sha256:1'}", "image: {tag: 'a b'}", "image: {registry: 'https://a'}",
-		"replicas: -1", "replicas: many", "imagePullSecrets: [a]", "crds: {keep: 1}", "crds: {install: false, kep: true}",
+		"replicas: -1", "replicas: many", "requestLimits: {perSecond: -1}", "requestLimits: {qps: 1}", "imagePullSecrets: [a]", "crds: {keep: 1}", "crds: {install: false, kep: true}",
 		"platformConfig: {kind: Other}", "platformConfig: {kubernetes: []}", "platformConfig: {sizes: {Small: null}}", "platformConfig: {charts: {vcluster: {}}, host: {}, sizes: []}",
 	} {
 		if _, err := renderPlatform(t, platformNamespace, values); err == nil {
