@@ -211,9 +211,13 @@ func (c *chaos) remove(which int) {
 }
 
 func (c *chaos) enforceQuota(int) {
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "vcluster-alice-default", Name: quotaName}}
-	if c.server.Get(c.t.Context(), client.ObjectKeyFromObject(quota), quota) == nil {
-		quota.Status.Hard = quota.Spec.Hard
+	list := &corev1.ResourceQuotaList{}
+	if err := c.server.List(c.t.Context(), list); err != nil {
+		c.t.Fatal(err)
+	}
+	for i := range list.Items {
+		quota := &list.Items[i]
+		quota.Status.Hard, quota.Status.Used = quota.Spec.Hard, minus(quota.Spec.Hard, quota.Spec.Hard)
 		c.ignore(c.server.Status().Update(c.t.Context(), quota))
 	}
 }

@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
@@ -34,7 +33,6 @@ const (
 const (
 	accessName = "tenant-controller"
 	limitsName = "cloudspace"
-	quotaName  = "cloudspace"
 )
 
 // hostReaderRole is the ClusterRole that config/rbac ships for reading the kubeconfig Secret in a host namespace.
@@ -71,46 +69,6 @@ func desiredAccess(s *scope) *rbacv1.RoleBinding {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: hostReaderRole},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "tenant-controller", Namespace: names.SystemNamespace}},
 	}
-}
-
-// desiredLimits gives containers that say nothing what the quota needs of them.
-func desiredLimits(s *scope) *corev1.LimitRange {
-	return &corev1.LimitRange{
-		ObjectMeta: metav1.ObjectMeta{Name: limitsName, Namespace: s.names.HostNamespace()},
-		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
-			Type: corev1.LimitTypeContainer,
-			DefaultRequest: corev1.ResourceList{
-				corev1.ResourceCPU:    resource.MustParse("50m"),
-				corev1.ResourceMemory: resource.MustParse("64Mi"),
-			},
-			Default: corev1.ResourceList{
-				corev1.ResourceCPU:    resource.MustParse("500m"),
-				corev1.ResourceMemory: resource.MustParse("256Mi"),
-			},
-		}}},
-	}
-}
-
-// desiredQuota caps everything in the host namespace: control plane and workloads.
-func desiredQuota(s *scope, factors configv1alpha1.LimitFactors) *corev1.ResourceQuota {
-	resources := s.granted
-	return &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: quotaName, Namespace: s.names.HostNamespace()},
-		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{
-			corev1.ResourceRequestsCPU:     resources.CPU,
-			corev1.ResourceLimitsCPU:       times(resources.CPU, factors.CPU),
-			corev1.ResourceRequestsMemory:  resources.Memory,
-			corev1.ResourceLimitsMemory:    times(resources.Memory, factors.Memory),
-			corev1.ResourceRequestsStorage: resources.Storage,
-			corev1.ResourcePods:            *resource.NewQuantity(int64(resources.Pods), resource.DecimalSI),
-		}},
-	}
-}
-
-func times(quantity resource.Quantity, factor int64) resource.Quantity {
-	product := quantity.DeepCopy()
-	product.Mul(factor)
-	return product
 }
 
 func desiredRepository(role string, chart *configv1alpha1.Chart, platform *configv1alpha1.PlatformConfig) *sourcev1.HelmRepository {

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
@@ -23,6 +21,10 @@ func TestObjectsOfACloudSpace(t *testing.T) {
 	s := newScope(testCloudSpace("staging"))
 	s.granted = s.object.Spec.Resources
 	s.observed.credentials = &credentials{text: []byte("kubeconfig"), internal: []byte("internal kubeconfig")}
+	planned, err := r.planQuotas(s)
+	if err != nil {
+		t.Fatal(err)
+	}
 	controlPlane, err := desiredControlPlane(s, r.Platform, Values{})
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +40,8 @@ func TestObjectsOfACloudSpace(t *testing.T) {
 	}
 	var text []string
 	for _, object := range []any{
-		desiredNamespace(s, r.Platform), desiredAccess(s), desiredLimits(s), desiredQuota(s, r.Platform.LimitFactors),
+		desiredNamespace(s, r.Platform), desiredAccess(s), desiredLimits(s, planned), desiredQuota(s, sum(planned.next.total, planned.nextBeside)),
+		desiredControlPlaneQuota(s, planned.next.controlPlane), desiredWorkloadQuota(s, planned.next.workloads),
 		desiredRepository(roleControlPlane, &r.Platform.Charts.VCluster, r.Platform), desiredChart(roleControlPlane, &r.Platform.Charts.VCluster), controlPlane,
 		desiredKubeconfig(s),
 		desiredRepository(roleFlux, &r.Platform.Charts.Flux, r.Platform), desiredChart(roleFlux, &r.Platform.Charts.Flux), fluxRelease,
@@ -51,46 +54,6 @@ func TestObjectsOfACloudSpace(t *testing.T) {
 		text = append(text, string(document))
 	}
 	compareGolden(t, "objects.golden.yaml", []byte(strings.Join(text, "---\n")))
-}
-
-func TestTheQuotaCapsRequestsAndLimits(t *testing.T) {
-	tests := map[string]struct {
-		cpu, memory, storage string
-		pods                 int32
-		factors              configv1alpha1.LimitFactors
-		want                 map[string]string
-	}{
-		"of the smallest": {
-			cpu: "100m", memory: "64Mi", storage: "64Mi", pods: 8, factors: configv1alpha1.LimitFactors{CPU: 1, Memory: 1},
-			want: map[string]string{"requests.cpu": "100m", "limits.cpu": "100m", "requests.memory": "64Mi", "limits.memory": "64Mi", "requests.storage": "64Mi", "pods": "8"},
-		},
-		"with the usual factors": {
-			cpu: "1500m", memory: "4Gi", storage: "10Gi", pods: 50, factors: configv1alpha1.LimitFactors{CPU: 3, Memory: 2},
-			want: map[string]string{"requests.cpu": "1500m", "limits.cpu": "4500m", "requests.memory": "4Gi", "limits.memory": "8Gi", "requests.storage": "10Gi", "pods": "50"},
-		},
-		"of the largest, with the largest factors": {
-			cpu: "100k", memory: "1Pi", storage: "1Pi", pods: 10000, factors: configv1alpha1.LimitFactors{CPU: 100, Memory: 100},
-			want: map[string]string{"requests.cpu": "100k", "limits.cpu": "10M", "requests.memory": "1Pi", "limits.memory": "100Pi", "requests.storage": "1Pi", "pods": "10k"},
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			s := newScope(testCloudSpace("default"))
-			s.granted = v1alpha1.CloudSpaceResources{
-				CPU: resource.MustParse(tt.cpu), Memory: resource.MustParse(tt.memory), Storage: resource.MustParse(tt.storage), Pods: tt.pods,
-			}
-			got := map[string]string{}
-			for key, quantity := range desiredQuota(s, tt.factors).Spec.Hard {
-				got[string(key)] = quantity.String()
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("hard (-want +got):\n%s", diff)
-			}
-			if got := s.granted.CPU; got.Cmp(resource.MustParse(tt.cpu)) != 0 {
-				t.Errorf("the grant was altered: cpu is %s", got.String())
-			}
-		})
-	}
 }
 
 func TestValuesOfAnInnerChart(t *testing.T) {

@@ -8,7 +8,7 @@
 //	condition          objects it makes, and where
 //	QuotaReserved      none
 //	NamespaceReady     Namespace vcluster-<host name>; in it the RoleBinding that lets the operator read the kubeconfig
-//	PoliciesApplied    ResourceQuota, LimitRange and, with high availability, PodDisruptionBudget of etcd in the host namespace
+//	PoliciesApplied    three ResourceQuotas, LimitRange and, with high availability, PodDisruptionBudget of etcd in the host namespace
 //	ControlPlaneReady  HelmRelease <host name> in kubeopera-system, with the HelmRepository and HelmChart all share,
 //	                   and copies of the platform's pull secrets in the host namespace
 //	KubeconfigReady    Secret cloudspace-<host name>-kubeconfig in kubeopera-system; with an endpoint outside the host cluster a second one for
@@ -22,6 +22,9 @@
 //
 // endpoint.go says from where the CloudSpace is reached, claim.go who has a hostname, route.go what leads from it;
 // highavailability.go is all that is different with several members.
+//
+// shares.go says what of a CloudSpace's resources is its control plane's, quotas.go what is counted, resize.go how quotas get from one amount
+// to another, in amounts.go's arithmetic.
 //
 // observe.go reads, desired.go and values.go say what should be, release.go judges a HelmRelease, kubeconfig.go rebuilds
 // the kubeconfig, workloads.go, diagnose.go and minimum.go judge what runs, why it does not, and whether it has room, status.go

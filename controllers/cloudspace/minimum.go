@@ -17,35 +17,31 @@ import (
 // fluxInside is what the chart of Flux inside asks for in all, as charts/cloudspace-flux/values.yaml says.
 var fluxInside = requirements("60m", "144Mi", "750m", "768Mi")
 
-// surge is how many control planes more than wanted run during a rolling update.
-const surge = 1
+// smallApp is the least that is of use to a tenant: one container that says nothing of what it needs.
+var smallApp = requirements(defaultRequestCPU, defaultRequestMemory, defaultLimitCPU, defaultLimitMemory)
 
-// fits tells whether a CloudSpace has room for its fixed parts. Without room a rolling update would never end: the new
-// control-plane pod starts before the old one ends, and the quota would refuse it for ever.
-func fits(asked v1alpha1.CloudSpaceSpec, size configv1alpha1.Size, factors configv1alpha1.LimitFactors) error {
-	cpu := minimum(membersOf(asked.ControlPlane), size, corev1.ResourceCPU, factors.CPU, resource.Milli)
-	memory := minimum(membersOf(asked.ControlPlane), size, corev1.ResourceMemory, factors.Memory, resource.Scale(0))
-	if asked.Resources.CPU.Cmp(cpu) >= 0 && asked.Resources.Memory.Cmp(memory) >= 0 {
+// fits tells whether resources have room for a control plane and for what always runs beside it. Without room a rolling update would
+// never end: the new control-plane pod starts before the old one ends, and the quota would refuse it for ever.
+func fits(resources v1alpha1.CloudSpaceResources, controlPlane v1alpha1.ControlPlane, size configv1alpha1.Size, factors configv1alpha1.LimitFactors) error {
+	all := sum(controlPlaneShare(membersOf(controlPlane), size), fixedWorkloads(size))
+	cpu := least(all[corev1.ResourceRequestsCPU], all[corev1.ResourceLimitsCPU], factors.CPU, resource.Milli, resource.DecimalSI)
+	memory := least(all[corev1.ResourceRequestsMemory], all[corev1.ResourceLimitsMemory], factors.Memory, resource.Scale(0), resource.BinarySI)
+	pods := all[corev1.ResourcePods]
+	switch {
+	case resources.CPU.Cmp(cpu) < 0 || resources.Memory.Cmp(memory) < 0:
+		return step.Terminal(v1alpha1.ReasonResourcesTooSmall,
+			fmt.Sprintf("resources must have at least %s CPU and %s memory for a control plane of this size", cpu.String(), memory.String()))
+	case pods.CmpInt64(int64(resources.Pods)) > 0:
+		return step.Terminal(v1alpha1.ReasonResourcesTooSmall, fmt.Sprintf("resources must have at least %s pods", pods.String()))
+	default:
 		return nil
 	}
-	return step.Terminal(v1alpha1.ReasonResourcesTooSmall,
-		fmt.Sprintf("resources must have at least %s CPU and %s memory for a control plane of this size", cpu.String(), memory.String()))
 }
 
-// minimum of a control plane is the larger of the sum of requests, and the sum of limits by the factor that caps them, in whole units of a scale.
-func minimum(of members, size configv1alpha1.Size, name corev1.ResourceName, factor int64, scale resource.Scale) resource.Quantity {
-	var requests, limits int64
-	for _, part := range []struct {
-		count     int32
-		resources corev1.ResourceRequirements
-	}{{of.controlPlane + surge, size.ControlPlane}, {of.etcd, size.Etcd}, {1, size.CoreDNS}, {1, fluxInside}} {
-		request, limit := part.resources.Requests[name], part.resources.Limits[name]
-		requests += int64(part.count) * request.ScaledValue(scale)
-		limits += int64(part.count) * limit.ScaledValue(scale)
-	}
-	least := resource.NewScaledQuantity(max(requests, (limits+factor-1)/factor), scale)
-	if name == corev1.ResourceMemory {
-		least.Format = resource.BinarySI
-	}
-	return *least
+// least is the larger of the sum of requests, and the sum of limits by the factor that caps them, in whole units of a scale.
+func least(requests, limits resource.Quantity, factor int64, scale resource.Scale, format resource.Format) resource.Quantity {
+	byLimits := (limits.ScaledValue(scale) + factor - 1) / factor
+	quantity := resource.NewScaledQuantity(max(requests.ScaledValue(scale), byLimits), scale)
+	quantity.Format = format
+	return *quantity
 }

@@ -4,6 +4,7 @@
 package cloudspace
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -31,17 +32,17 @@ func TestTheLeastThatAShippedSizeNeeds(t *testing.T) {
 		many        bool
 		cpu, memory string
 	}{
-		"Small": {size: "Small", cpu: "1484m", memory: "2240Mi"}, "Medium": {size: "Medium", cpu: "2750m", memory: "4064Mi"},
-		"Large":                        {size: "Large", cpu: "5250m", memory: "7680Mi"},
-		"Small with highAvailability":  {size: "Small", many: true, cpu: "2317m", memory: "3520Mi"},
-		"Medium with highAvailability": {size: "Medium", many: true, cpu: "4417m", memory: "6624Mi"},
-		"Large with highAvailability":  {size: "Large", many: true, cpu: "8584m", memory: "12800Mi"},
+		"Small": {size: "Small", cpu: "1650m", memory: "2368Mi"}, "Medium": {size: "Medium", cpu: "2917m", memory: "4192Mi"},
+		"Large":                        {size: "Large", cpu: "5417m", memory: "7808Mi"},
+		"Small with highAvailability":  {size: "Small", many: true, cpu: "2484m", memory: "3648Mi"},
+		"Medium with highAvailability": {size: "Medium", many: true, cpu: "4584m", memory: "6752Mi"},
+		"Large with highAvailability":  {size: "Large", many: true, cpu: "8750m", memory: "12928Mi"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			fits := func(resources v1alpha1.CloudSpaceResources) error {
-				spec := v1alpha1.CloudSpaceSpec{Resources: resources, ControlPlane: v1alpha1.ControlPlane{HighAvailability: tt.many}}
-				return fits(spec, platform.Sizes[tt.size], platform.LimitFactors)
+				resources.Pods = 11
+				return fits(resources, v1alpha1.ControlPlane{HighAvailability: tt.many}, platform.Sizes[tt.size], platform.LimitFactors)
 			}
 			least := v1alpha1.CloudSpaceResources{CPU: resource.MustParse(tt.cpu), Memory: resource.MustParse(tt.memory)}
 			if err := fits(least); err != nil {
@@ -59,6 +60,32 @@ func TestTheLeastThatAShippedSizeNeeds(t *testing.T) {
 				t.Errorf("docs/sizes.md does not have %q", row)
 			}
 		})
+	}
+}
+
+// The example of docs/quotas.md is what the arithmetic gives.
+func TestTheWorkedExample(t *testing.T) {
+	platform, err := configv1alpha1.Load("../../config/manager/platform-config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/quotas.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	size, of := platform.Sizes["Small"], membersOf(v1alpha1.ControlPlane{})
+	all := split(forPods(testCloudSpace("default").Spec.Resources, platform.LimitFactors), controlPlaneShare(of, size))
+	always := minus(fixedWorkloads(size), perPod(smallApp))
+	for name, amounts := range map[string]corev1.ResourceList{
+		"`cloudspace`": all.total, "etcd": perPod(size.Etcd), "`cloudspace-control-plane`": all.controlPlane, "`cloudspace-workload`": all.workloads,
+		"CoreDNS and Flux": always, "left for the tenant's pods": minus(all.workloads, always),
+	} {
+		cpu, memory, pods := amounts[corev1.ResourceRequestsCPU], amounts[corev1.ResourceRequestsMemory], amounts[corev1.ResourcePods]
+		limitCPU, limitMemory := amounts[corev1.ResourceLimitsCPU], amounts[corev1.ResourceLimitsMemory]
+		row := fmt.Sprintf("| %s | %dm | %dMi | %dm | %dMi | %d |", name, cpu.MilliValue(), memory.Value()>>20, limitCPU.MilliValue(), limitMemory.Value()>>20, pods.Value())
+		if !strings.Contains(string(page), row) {
+			t.Errorf("docs/quotas.md does not have %q", row)
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ type observed struct {
 	namespace       *corev1.Namespace
 	access          *rbacv1.RoleBinding
 	limits          *corev1.LimitRange
-	quota           *corev1.ResourceQuota
+	quotas          quotas
 	charts          map[string]chartSource
 	controlPlane    *helmv2.HelmRelease
 	apiServer       *appsv1.Deployment
@@ -74,7 +74,9 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 		apply.Read(ctx, r.Client, &o.namespace, "", host),
 		apply.Read(ctx, r.Client, &o.access, host, accessName),
 		apply.Read(ctx, r.Client, &o.limits, host, limitsName),
-		apply.Read(ctx, r.Client, &o.quota, host, quotaName),
+		apply.Read(ctx, r.Client, &o.quotas.total, host, quotaName),
+		apply.Read(ctx, r.Client, &o.quotas.controlPlane, host, controlPlaneQuotaName),
+		apply.Read(ctx, r.Client, &o.quotas.workloads, host, workloadQuotaName),
 		apply.Read(ctx, r.Client, &o.controlPlane, system, s.names.ControlPlaneRelease()),
 		apply.Read(ctx, r.Client, &o.apiServer, host, s.names.HostName()),
 		apply.Read(ctx, r.Client, &o.etcd, host, s.names.EtcdStatefulSet()),

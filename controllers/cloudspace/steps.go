@@ -10,7 +10,6 @@ import (
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/fluxcd/pkg/apis/meta"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -62,22 +61,23 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, s *scope) (err error) 
 	return err
 }
 
-// ensurePolicies does not go on before Kubernetes enforces the quota: what is created earlier is not counted.
+// ensurePolicies does not go on before Kubernetes enforces the quotas: what is created earlier is not counted.
 func (r *Reconciler) ensurePolicies(ctx context.Context, s *scope) (err error) {
+	if err := r.seesTheLatest(ctx, s); err != nil {
+		return err
+	}
+	p, err := r.planQuotas(s)
+	if err != nil {
+		return err
+	}
 	o := &s.observed
-	if o.limits, err = apply.Ensure(ctx, r.Applier, s.owner, o.limits, desiredLimits(s)); err != nil {
+	if o.limits, err = apply.Ensure(ctx, r.Applier, s.owner, o.limits, desiredLimits(s, p)); err != nil {
 		return err
 	}
 	if err := r.ensureDisruptionBudget(ctx, s); err != nil {
 		return err
 	}
-	if o.quota, err = apply.Ensure(ctx, r.Applier, s.owner, o.quota, desiredQuota(s, r.Platform.LimitFactors)); err != nil {
-		return err
-	}
-	if !equality.Semantic.DeepEqual(o.quota.Spec.Hard, o.quota.Status.Hard) {
-		return step.Wait(v1alpha1.ReasonWaitingForQuota, "waiting for the quota of the host namespace to be enforced")
-	}
-	return nil
+	return r.ensureQuotas(ctx, s, p)
 }
 
 func (r *Reconciler) ensureControlPlane(ctx context.Context, s *scope) (err error) {
@@ -89,7 +89,9 @@ func (r *Reconciler) ensureControlPlane(ctx context.Context, s *scope) (err erro
 	if err != nil {
 		return err
 	}
-	to = to.without(lacks)
+	if to = to.without(lacks); !to.hold {
+		to = to.without(r.lacksRoom(s, to.size))
+	}
 	if err := r.ensureChart(ctx, s, roleControlPlane); err != nil {
 		return err
 	}
@@ -129,7 +131,7 @@ func (r *Reconciler) offered(spec v1alpha1.CloudSpaceSpec) (version configv1alph
 	if !ok {
 		return version, size, step.Terminal(v1alpha1.ReasonUnsupportedSize, fmt.Sprintf("control-plane size %s is not offered", spec.ControlPlane.Size))
 	}
-	return version, size, fits(spec, size, r.Platform.LimitFactors)
+	return version, size, fits(spec.Resources, spec.ControlPlane, size, r.Platform.LimitFactors)
 }
 
 // ensureKubeconfig copies the vCluster's kubeconfig. It is made anew from its parts, because everybody who can write in

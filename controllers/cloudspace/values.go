@@ -269,7 +269,7 @@ func desiredValues(n names.CloudSpace, spec v1alpha1.CloudSpaceSpec, version con
 				Enabled:   true,
 				Image:     ImageValues{Registry: githubRegistry, Repository: "loft-sh/kubernetes", Tag: version.Version},
 				Scheduler: EnabledValue{Enabled: true},
-				Resources: requirements("40m", "64Mi", "500m", "256Mi"),
+				Resources: kubernetesBinaries,
 			}},
 			Proxy:       ProxyValues{ExtraSANs: []string{n.ServiceHost(), n.ServiceHost() + ".cluster.local"}},
 			CoreDNS:     CoreDNSValues{Deployment: coreDNSValues(version, size, platform)},

@@ -32,7 +32,7 @@ var why = map[string]map[string]string{
 		"create cloudspaces":       "the default CloudSpace",
 		"patch cloudspaces":        "the finalizer, before anything is made",
 		"create limitranges":       "defaults for containers that say nothing",
-		"create resourcequotas":    "the cap of the host namespace",
+		"create resourcequotas":    "the caps of the host namespace: of all, of the control plane, of workloads",
 		"create helmreleases":      "the control plane and Flux",
 		"create secrets":           "the pull secret of the control plane, the kubeconfig that was rebuilt, and the tenant's copy",
 		"patch cloudspaces/status": "each new thing to wait for: quota, release, etcd, API server, kubeconfig, Flux' release, Flux; then Active",

@@ -62,5 +62,5 @@ func TestAHighlyAvailableControlPlaneNeedsRoom(t *testing.T) {
 	object := create(t, tenant("many-in-little", withHighAvailability, func(o *v1alpha1.Tenant) {
 		o.Spec.DefaultCloudSpace.Template.Spec.Resources.CPU = resource.MustParse("2")
 	}))
-	says(t, object, "Stalled True ResourcesTooSmall", "resources must have at least 2317m CPU and 3520Mi memory")
+	says(t, object, "Stalled True ResourcesTooSmall", "resources must have at least 2484m CPU and 3648Mi memory")
 }

@@ -373,6 +373,11 @@ func (s *standIn) resourceQuota(ctx context.Context, quota *corev1.ResourceQuota
 	}
 	before := quota.DeepCopy()
 	quota.Status.Hard = quota.Spec.Hard
+	used := corev1.ResourceList{}
+	for name := range quota.Spec.Hard {
+		used[name] = quota.Status.Used[name]
+	}
+	quota.Status.Used = used
 	return false, s.client.Status().Patch(ctx, quota, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 

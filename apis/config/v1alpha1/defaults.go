@@ -6,6 +6,7 @@ package v1alpha1
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -13,6 +14,9 @@ import (
 func SetDefaults(c *PlatformConfig) {
 	defaultTo(&c.LimitFactors.CPU, 3)
 	defaultTo(&c.LimitFactors.Memory, 2)
+	if c.PodEphemeralStorage.IsZero() {
+		c.PodEphemeralStorage = resource.MustParse("4Gi")
+	}
 	defaultDuration(&c.Deadlines.Namespace, 2*time.Minute)
 	defaultDuration(&c.Deadlines.ControlPlane, 15*time.Minute)
 	defaultDuration(&c.Deadlines.Kubeconfig, 5*time.Minute)

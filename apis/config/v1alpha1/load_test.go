@@ -54,7 +54,7 @@ func TestTheCommentedDefaultNamesEveryField(t *testing.T) {
 	}
 	for _, field := range []string{
 		"vcluster", "flux", "advisor", "repository", "name", "version", "values", "registry", "serviceCIDR", "etcd", "coreDNS", "Small",
-		"Medium", "Large", "controlPlane", "limitFactors", "cpu", "memory", "deadlines", "namespace", "kubeconfig", "innerRelease",
+		"Medium", "Large", "controlPlane", "limitFactors", "podEphemeralStorage", "cpu", "memory", "deadlines", "namespace", "kubeconfig", "innerRelease",
 		"backoff", "base", "max", "helm", "interval", "timeout", "serviceAccountName",
 		"endpoint", "loadBalancer", "class", "annotations", "hostname", "domains", "reserved", "ingress", "className", "tlsRoute",
 		"parentRefs", "sectionName",
@@ -87,6 +87,9 @@ func TestWhatIsLeftOutHasADefault(t *testing.T) {
 	}
 	if config.LimitFactors.CPU != 3 || config.LimitFactors.Memory != 2 {
 		t.Errorf("limit factors are %+v, want 3 and 2", config.LimitFactors)
+	}
+	if got := config.PodEphemeralStorage.String(); got != "4Gi" {
+		t.Errorf("the disk of a pod is %s, want 4Gi", got)
 	}
 	if config.Endpoint != (Endpoint{}) {
 		t.Errorf("endpoints are %+v, want none offered", config.Endpoint)

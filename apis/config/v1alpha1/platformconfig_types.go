@@ -5,6 +5,7 @@ package v1alpha1
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -48,6 +49,10 @@ type PlatformConfig struct {
 
 	// limitFactors cap the sum of limits of a CloudSpace at its requests times a factor.
 	LimitFactors LimitFactors `json:"limitFactors,omitzero"`
+
+	// podEphemeralStorage is the most that a pod of a CloudSpace may use of a node's disk: logs, what containers write, and emptyDir
+	// volumes. At least 1Gi. A control plane whose size allows it more has more. Default 4Gi.
+	PodEphemeralStorage resource.Quantity `json:"podEphemeralStorage,omitzero"`
 
 	// deadlines after which a step that is not done counts as failed. It is tried on all the same.
 	Deadlines Deadlines `json:"deadlines,omitzero"`

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -48,6 +49,7 @@ func Validate(c *PlatformConfig) field.ErrorList {
 	errs = append(errs, validateEndpoint(c.Endpoint, field.NewPath("endpoint"))...)
 	errs = append(errs, validateFactor(c.LimitFactors.CPU, field.NewPath("limitFactors", "cpu"))...)
 	errs = append(errs, validateFactor(c.LimitFactors.Memory, field.NewPath("limitFactors", "memory"))...)
+	errs = append(errs, validatePodEphemeralStorage(c.PodEphemeralStorage, field.NewPath("podEphemeralStorage"))...)
 	errs = append(errs, validateCount(c.Rollout.MaxConcurrent, 1, field.NewPath("rollout", "maxConcurrent"))...)
 	errs = append(errs, validateCount(c.Rollout.MaxFailed, 0, field.NewPath("rollout", "maxFailed"))...)
 	errs = append(errs, validateDurations(c)...)
@@ -187,6 +189,16 @@ func validateResources(r corev1.ResourceRequirements, path *field.Path) field.Er
 		}
 	}
 	return errs
+}
+
+// leastPodEphemeralStorage is what Flux inside a CloudSpace may need.
+var leastPodEphemeralStorage = resource.MustParse("1Gi")
+
+func validatePodEphemeralStorage(storage resource.Quantity, path *field.Path) field.ErrorList {
+	if storage.Cmp(leastPodEphemeralStorage) >= 0 && storage.CmpInt64(1<<50) <= 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, storage.String(), "must be between 1Gi and 1Pi")}
 }
 
 func validateFactor(factor int64, path *field.Path) field.ErrorList {

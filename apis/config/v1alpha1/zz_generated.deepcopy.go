@@ -313,6 +313,7 @@ func (in *PlatformConfig) DeepCopyInto(out *PlatformConfig) {
 	}
 	in.Endpoint.DeepCopyInto(&out.Endpoint)
 	out.LimitFactors = in.LimitFactors
+	out.PodEphemeralStorage = in.PodEphemeralStorage.DeepCopy()
 	out.Deadlines = in.Deadlines
 	out.Backoff = in.Backoff
 	out.Rollout = in.Rollout

@@ -21,6 +21,10 @@ const (
 // AnnotationRetryRequested asks for a try at once, on a Tenant or a CloudSpace. Each new value is handled once.
 const AnnotationRetryRequested = "tenancy.kubeopera.io/retry-requested"
 
+// AnnotationGeneration stands on the quota of all that is in a host namespace, and is the generation of the CloudSpace whose spec its
+// quotas and limits follow: from then on Kubernetes grants no more than that spec asks for.
+const AnnotationGeneration = "tenancy.kubeopera.io/generation"
+
 // AnnotationTemplate stands on a default CloudSpace and tells which template its spec was last set from. The spec is set
 // again when the template changes; between, changes of the CloudSpace itself stay.
 const AnnotationTemplate = "tenancy.kubeopera.io/template"

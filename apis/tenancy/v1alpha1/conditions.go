@@ -71,6 +71,8 @@ const (
 	ReasonTerminating = "Terminating"
 	// ReasonWaitingForQuota means that Kubernetes has not taken up the ResourceQuota of the host namespace yet.
 	ReasonWaitingForQuota = "WaitingForQuota"
+	// ReasonResizeBlocked means that resources cannot be lowered, or a control plane not be made larger, while so much is in use.
+	ReasonResizeBlocked = "ResizeBlocked"
 	// ReasonPullSecretUnusable means that a pull secret of the platform is not there, or not what it must be.
 	ReasonPullSecretUnusable = "PullSecretUnusable"
 	// ReasonInstalling means that a release is being installed or upgraded.
