@@ -138,6 +138,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, outcomes []step.Outco
 	result.RequeueAfter = earlier(result.RequeueAfter, conditions.NextDeadline(status.Conditions, outcomes, now))
 	result.RequeueAfter = earlier(result.RequeueAfter, retry.Wait(status.Retry, now))
 	result.RequeueAfter = earlier(result.RequeueAfter, nextWarning(status.Kubeconfig, now))
+	result.RequeueAfter = earlier(result.RequeueAfter, usageDue(status, usageOf(s), now))
 	result.RequeueAfter = earlier(result.RequeueAfter, s.comeBack)
 	return result, nil
 }

@@ -48,6 +48,7 @@ func newStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.CloudS
 	if expires := status.Kubeconfig.Expires; expires != nil {
 		status.Kubeconfig.Warning = warningOf(expires.Time, now)
 	}
+	tellUsage(&status, usageOf(s), now)
 	status.Drift = nextDrift(previous.Drift, o.parts, meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionControlPlaneReady))
 	status.Phase = phase(status.Conditions, wasActive)
 	status.Timeline = conditions.Enter(previous.Timeline, string(status.Phase), s.object.CreationTimestamp, now)

@@ -31,6 +31,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &tenancyv1alpha1.CloudSpaceStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CloudSpaceTemplate"):
 		return &tenancyv1alpha1.CloudSpaceTemplateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CloudSpaceUsage"):
+		return &tenancyv1alpha1.CloudSpaceUsageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CloudSpaceVersions"):
 		return &tenancyv1alpha1.CloudSpaceVersionsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ControlPlane"):
@@ -55,6 +57,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &tenancyv1alpha1.QuotaReservationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("QuotaWaiting"):
 		return &tenancyv1alpha1.QuotaWaitingApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ResourceUsage"):
+		return &tenancyv1alpha1.ResourceUsageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RetryError"):
 		return &tenancyv1alpha1.RetryErrorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RetryStatus"):

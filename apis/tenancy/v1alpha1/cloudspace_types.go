@@ -224,6 +224,14 @@ type CloudSpaceStatus struct {
 	// +optional
 	Kubeconfig KubeconfigStatus `json:"kubeconfig,omitzero"`
 
+	// resources is what is used of spec.resources, as Kubernetes counts it. It is brought up to date every 30 seconds at most.
+	// +optional
+	Resources CloudSpaceUsage `json:"resources,omitzero"`
+
+	// resourcesTime is when resources changed last.
+	// +optional
+	ResourcesTime *metav1.Time `json:"resourcesTime,omitempty"`
+
 	// retry tells of tries that went wrong, and when the next one is.
 	// +optional
 	Retry RetryStatus `json:"retry,omitzero"`
@@ -262,6 +270,44 @@ type CloudSpaceVersions struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Flux string `json:"flux,omitempty"`
+}
+
+// CloudSpaceUsage is what is used of a CloudSpace's resources: of CPU and memory, what pods request.
+type CloudSpaceUsage struct {
+	// cpu in cores.
+	// +optional
+	CPU ResourceUsage `json:"cpu,omitzero"`
+
+	// memory in bytes.
+	// +optional
+	Memory ResourceUsage `json:"memory,omitzero"`
+
+	// storage of volumes, in bytes.
+	// +optional
+	Storage ResourceUsage `json:"storage,omitzero"`
+
+	// pods that have not ended.
+	// +optional
+	Pods ResourceUsage `json:"pods,omitzero"`
+}
+
+// ResourceUsage is what is used of one resource.
+type ResourceUsage struct {
+	// hard is all that there can be.
+	// +required
+	Hard resource.Quantity `json:"hard"`
+
+	// controlPlane is what the control plane uses; of storage, the volumes of etcd.
+	// +required
+	ControlPlane resource.Quantity `json:"controlPlane"`
+
+	// workloads is what everything else uses, CoreDNS and Flux included.
+	// +required
+	Workloads resource.Quantity `json:"workloads"`
+
+	// free is what workloads can still use. The rest is kept for the control plane.
+	// +required
+	Free resource.Quantity `json:"free"`
 }
 
 // KubeconfigWarning says how soon a kubeconfig expires.
@@ -336,6 +382,8 @@ type DeletionStep struct {
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.versions.kubernetes`
 // +kubebuilder:printcolumn:name="CPU",type=string,JSONPath=`.spec.resources.cpu`
 // +kubebuilder:printcolumn:name="Memory",type=string,JSONPath=`.spec.resources.memory`
+// +kubebuilder:printcolumn:name="CPU-Free",type=string,JSONPath=`.status.resources.cpu.free`
+// +kubebuilder:printcolumn:name="Memory-Free",type=string,JSONPath=`.status.resources.memory.free`
 // +kubebuilder:printcolumn:name="Kubeconfig-Expires",type=string,format=date-time,JSONPath=`.status.kubeconfig.expires`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:printcolumn:name="Storage",type=string,JSONPath=`.spec.resources.storage`,priority=1

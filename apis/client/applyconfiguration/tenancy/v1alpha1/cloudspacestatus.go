@@ -7,6 +7,7 @@ package v1alpha1
 
 import (
 	tenancyv1alpha1 "github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
@@ -33,6 +34,10 @@ type CloudSpaceStatusApplyConfiguration struct {
 	Versions *CloudSpaceVersionsApplyConfiguration `json:"versions,omitempty"`
 	// kubeconfig tells where the administrator's kubeconfig of the CloudSpace is kept.
 	Kubeconfig *KubeconfigStatusApplyConfiguration `json:"kubeconfig,omitempty"`
+	// resources is what is used of spec.resources, as Kubernetes counts it. It is brought up to date every 30 seconds at most.
+	Resources *CloudSpaceUsageApplyConfiguration `json:"resources,omitempty"`
+	// resourcesTime is when resources changed last.
+	ResourcesTime *metav1.Time `json:"resourcesTime,omitempty"`
 	// retry tells of tries that went wrong, and when the next one is.
 	Retry *RetryStatusApplyConfiguration `json:"retry,omitempty"`
 	// drift tells altered parts of the control plane from those that are as its chart says.
@@ -115,6 +120,22 @@ func (b *CloudSpaceStatusApplyConfiguration) WithVersions(value *CloudSpaceVersi
 // If called multiple times, the Kubeconfig field is set to the value of the last call.
 func (b *CloudSpaceStatusApplyConfiguration) WithKubeconfig(value *KubeconfigStatusApplyConfiguration) *CloudSpaceStatusApplyConfiguration {
 	b.Kubeconfig = value
+	return b
+}
+
+// WithResources sets the Resources field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Resources field is set to the value of the last call.
+func (b *CloudSpaceStatusApplyConfiguration) WithResources(value *CloudSpaceUsageApplyConfiguration) *CloudSpaceStatusApplyConfiguration {
+	b.Resources = value
+	return b
+}
+
+// WithResourcesTime sets the ResourcesTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ResourcesTime field is set to the value of the last call.
+func (b *CloudSpaceStatusApplyConfiguration) WithResourcesTime(value metav1.Time) *CloudSpaceStatusApplyConfiguration {
+	b.ResourcesTime = &value
 	return b
 }
 
