@@ -5,8 +5,6 @@ package cloudspace
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -18,36 +16,29 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 	"github.com/tantilium/cloud-runner/internal/apply"
+	"github.com/tantilium/cloud-runner/internal/apply/applytest"
 )
 
 // chaos is a host cluster in which anything can befall what belongs to one CloudSpace.
 type chaos struct {
-	t      *testing.T
-	r      *Reconciler
-	server client.WithWatch
-	clock  *clocktesting.FakePassiveClock
+	applytest.World
+	t     *testing.T
+	r     *Reconciler
+	clock *clocktesting.FakePassiveClock
 	// source is what is seen of the kubeconfig that the vCluster writes.
 	source cache.Store
-	// refuse is what the next write meets.
-	refuse error
-	made   int
 	flux   struct {
 		missing string
 		err     error
@@ -73,54 +64,28 @@ var chaosScheme = sync.OnceValue(func() *runtime.Scheme {
 func newChaos(t *testing.T) *chaos {
 	t.Helper()
 	c := &chaos{t: t, clock: clocktesting.NewFakePassiveClock(noon), source: cache.NewStore(cache.MetaNamespaceKeyFunc)}
+	c.Ours = ours
+	c.Kinds = []client.ObjectList{
+		&v1alpha1.TenantList{}, &corev1.NamespaceList{}, &rbacv1.RoleBindingList{}, &corev1.LimitRangeList{}, &corev1.ResourceQuotaList{}, &corev1.SecretList{},
+		&helmv2.HelmReleaseList{}, &sourcev1.HelmChartList{}, &sourcev1.HelmRepositoryList{}, &appsv1.DeploymentList{}, &appsv1.StatefulSetList{},
+	}
 	tenant := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "alice-default", UID: "uid-tenant"}}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: "tenant-alice-default", UID: "uid-namespace", Labels: map[string]string{v1alpha1.LabelTenant: "alice-default"},
 	}}
-	c.server = fake.NewClientBuilder().WithScheme(chaosScheme()).WithObjects(tenant, namespace, testCloudSpace("default")).
+	c.Server = fake.NewClientBuilder().WithScheme(chaosScheme()).WithObjects(tenant, namespace, testCloudSpace("default")).
 		WithStatusSubresource(&v1alpha1.CloudSpace{}, &helmv2.HelmRelease{}, &corev1.ResourceQuota{}).
-		WithIndex(&helmv2.HelmRelease{}, rollingIndex, indexRolling).WithInterceptorFuncs(c.refusals()).Build()
+		WithIndex(&helmv2.HelmRelease{}, rollingIndex, indexRolling).WithInterceptorFuncs(c.Funcs()).Build()
 	platform := testPlatform(t)
 	c.r = &Reconciler{
-		Applier: apply.Applier{Client: c.server, Live: c.server}, Platform: platform, Recorder: &events.FakeRecorder{}, Clock: c.clock, Flux: c, Host: c,
-		Rollout:     &Rollout{Reader: c.server, Limits: platform.Rollout, Clock: c.clock},
+		Applier: apply.Applier{Client: c.Server, Live: c.Server}, Platform: platform, Recorder: &events.FakeRecorder{}, Clock: c.clock, Flux: c, Host: c,
+		Rollout:     &Rollout{Reader: c.Server, Limits: platform.Rollout, Clock: c.clock},
 		Kubeconfigs: NewKubeconfigWatch(nil),
 		PullSecrets: NewPullSecretWatch(nil),
 	}
 	key := client.ObjectKeyFromObject(testCloudSpace("default"))
 	c.r.Kubeconfigs.followed[key] = followed{of: "uid-1", store: c.source, namespace: "vcluster-alice-default", synced: func() bool { return true }, stop: func() {}}
 	return c
-}
-
-// refusals give what is made a UID, as an API server does, and refuse a write when it is time.
-func (c *chaos) refusals() interceptor.Funcs {
-	refused := func() error {
-		err := c.refuse
-		c.refuse = nil
-		return err
-	}
-	return interceptor.Funcs{
-		Create: func(ctx context.Context, server client.WithWatch, o client.Object, options ...client.CreateOption) error {
-			c.made++
-			o.SetUID(types.UID(fmt.Sprintf("uid-made-%d", c.made)))
-			if err := refused(); err != nil {
-				return err
-			}
-			return server.Create(ctx, o, options...)
-		},
-		Update: func(ctx context.Context, server client.WithWatch, o client.Object, options ...client.UpdateOption) error {
-			if err := refused(); err != nil {
-				return err
-			}
-			return server.Update(ctx, o, options...)
-		},
-		SubResourcePatch: func(ctx context.Context, server client.Client, sub string, o client.Object, p client.Patch, options ...client.SubResourcePatchOption) error {
-			if err := refused(); err != nil {
-				return err
-			}
-			return server.SubResource(sub).Patch(ctx, o, p, options...)
-		},
-	}
 }
 
 // Acts of the days that are lived in tests; others have no name.
@@ -141,91 +106,51 @@ var acts = []func(c *chaos, which int){
 	actWorkloads:     (*chaos).runWorkloads,
 	actKubeconfig:    (*chaos).writeKubeconfig,
 	actDeleteOwner: func(c *chaos, _ int) {
-		c.ignore(c.server.Delete(c.t.Context(), testCloudSpace("default")))
+		c.Others(func() error { return c.Server.Delete(c.t.Context(), testCloudSpace("default")) })
 	},
 	(*chaos).recordedRelease,
-	func(c *chaos, which int) { c.befall(which, func(o client.Object) { o.SetLabels(nil) }) },
+	func(c *chaos, which int) { c.Befall(c.t, which, func(o client.Object) { o.SetLabels(nil) }) },
 	func(c *chaos, which int) {
-		c.befall(which, func(o client.Object) {
+		c.Befall(c.t, which, func(o client.Object) {
 			o.SetLabels(map[string]string{v1alpha1.LabelOwnerUID: "somebody", v1alpha1.LabelTenant: "mallory"})
 		})
 	},
 	func(c *chaos, which int) {
-		c.befall(which, func(o client.Object) { o.SetLabels(map[string]string{v1alpha1.LabelOwnerUID: "uid-1"}) })
+		c.Befall(c.t, which, func(o client.Object) { o.SetLabels(map[string]string{v1alpha1.LabelOwnerUID: "uid-1"}) })
 	},
 	func(c *chaos, which int) {
-		c.befall(which, func(o client.Object) { o.SetFinalizers([]string{"example.com/hold"}) })
-		c.remove(which)
+		c.Befall(c.t, which, func(o client.Object) { o.SetFinalizers([]string{"example.com/hold"}) })
+		c.Remove(c.t, which)
 	},
-	func(c *chaos, which int) { c.befall(which, func(o client.Object) { o.SetFinalizers(nil) }) },
-	(*chaos).remove,
+	func(c *chaos, which int) { c.Befall(c.t, which, func(o client.Object) { o.SetFinalizers(nil) }) },
+	func(c *chaos, which int) { c.Remove(c.t, which) },
 	func(c *chaos, which int) {
-		c.befall(which, func(o client.Object) { o.SetGeneration(o.GetGeneration() + 1) })
+		c.Befall(c.t, which, func(o client.Object) { o.SetGeneration(o.GetGeneration() + 1) })
 	},
 	func(c *chaos, which int) { c.clock.SetTime(c.clock.Now().Add(time.Duration(which) * 10 * time.Second)) },
 	func(c *chaos, which int) { c.clock.SetTime(c.clock.Now().Add(time.Hour * time.Duration(which%3-1))) },
 	(*chaos).changeSpec,
-	(*chaos).refuseNext,
+	func(c *chaos, which int) { c.RefuseNext(which) },
 	func(c *chaos, which int) { c.flux.missing = []string{"", "helm-controller"}[which%2] },
 	func(c *chaos, which int) { c.flux.err = []error{nil, errBoom}[which%2] },
 }
 
-// all are the objects that stand, in a fixed order, but for the CloudSpace.
-func (c *chaos) all() []client.Object {
-	c.t.Helper()
-	var found []client.Object
-	for _, list := range []client.ObjectList{
-		&v1alpha1.TenantList{}, &corev1.NamespaceList{}, &rbacv1.RoleBindingList{}, &corev1.LimitRangeList{}, &corev1.ResourceQuotaList{}, &corev1.SecretList{},
-		&helmv2.HelmReleaseList{}, &sourcev1.HelmChartList{}, &sourcev1.HelmRepositoryList{}, &appsv1.DeploymentList{}, &appsv1.StatefulSetList{},
-	} {
-		if err := c.server.List(c.t.Context(), list); err != nil {
-			c.t.Fatal(err)
-		}
-		if err := meta.EachListItem(list, func(o runtime.Object) error {
-			found = append(found, o.(client.Object))
-			return nil
-		}); err != nil {
-			c.t.Fatal(err)
-		}
-	}
-	return found
-}
-
-// ignore is for what others do: that it cannot be done is no matter.
-func (c *chaos) ignore(error) {}
-
-// befall changes one of the objects.
-func (c *chaos) befall(which int, change func(client.Object)) {
-	c.t.Helper()
-	objects := c.all()
-	o := objects[which%len(objects)]
-	change(o)
-	c.refuse = nil
-	c.ignore(c.server.Update(c.t.Context(), o))
-}
-
-func (c *chaos) remove(which int) {
-	c.t.Helper()
-	objects := c.all()
-	c.ignore(c.server.Delete(c.t.Context(), objects[which%len(objects)]))
-}
-
 func (c *chaos) enforceQuota(int) {
 	list := &corev1.ResourceQuotaList{}
-	if err := c.server.List(c.t.Context(), list); err != nil {
+	if err := c.Server.List(c.t.Context(), list); err != nil {
 		c.t.Fatal(err)
 	}
 	for i := range list.Items {
 		quota := &list.Items[i]
 		quota.Status.Hard, quota.Status.Used = quota.Spec.Hard, minus(quota.Spec.Hard, quota.Spec.Hard)
-		c.ignore(c.server.Status().Update(c.t.Context(), quota))
+		c.Others(func() error { return c.Server.Status().Update(c.t.Context(), quota) })
 	}
 }
 
 // release is one of the HelmReleases that stand, or nil.
 func (c *chaos) release(which int) *helmv2.HelmRelease {
 	list := &helmv2.HelmReleaseList{}
-	if err := c.server.List(c.t.Context(), list); err != nil || len(list.Items) == 0 {
+	if err := c.Server.List(c.t.Context(), list); err != nil || len(list.Items) == 0 {
 		return nil
 	}
 	return &list.Items[which%len(list.Items)]
@@ -241,7 +166,7 @@ func (c *chaos) fluxIsDone(which int) {
 	release.Status.Conditions = []metav1.Condition{condition("Ready", metav1.ConditionTrue, "InstallSucceeded", release.Generation)}
 	release.Status.History = helmv2.Snapshots{{Version: 1, Status: "deployed", ChartVersion: recordedVersion(release), Digest: "sha256:0"}}
 	release.Status.LastHandledReconcileAt = release.Annotations["reconcile.fluxcd.io/requestedAt"]
-	c.ignore(c.server.Status().Update(c.t.Context(), release))
+	c.Others(func() error { return c.Server.Status().Update(c.t.Context(), release) })
 }
 
 // recordedRelease gives a release a status that a real one had.
@@ -253,7 +178,7 @@ func (c *chaos) recordedRelease(which int) {
 	}
 	recorded := decoded(c.t, paths[which%len(paths)], &helmv2.HelmRelease{})
 	release.Status = recorded.Status
-	c.ignore(c.server.Status().Update(c.t.Context(), release))
+	c.Others(func() error { return c.Server.Status().Update(c.t.Context(), release) })
 }
 
 // runWorkloads makes what the release installs, running or not.
@@ -280,14 +205,13 @@ func (c *chaos) runWorkloads(which int) {
 			},
 		},
 	} {
-		c.ignore(c.server.Delete(c.t.Context(), o))
-		c.refuse = nil
+		c.Others(func() error { return c.Server.Delete(c.t.Context(), o) })
 		// As with a real one, creating writes no status.
 		created := o.DeepCopyObject().(client.Object)
-		c.ignore(c.server.Create(c.t.Context(), created))
+		c.Others(func() error { return c.Server.Create(c.t.Context(), created) })
 		o.SetUID(created.GetUID())
 		o.SetResourceVersion(created.GetResourceVersion())
-		c.ignore(c.server.Status().Update(c.t.Context(), o))
+		c.Others(func() error { return c.Server.Status().Update(c.t.Context(), o) })
 	}
 }
 
@@ -306,10 +230,10 @@ func (c *chaos) writeKubeconfig(which int) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "vcluster-alice-default", Name: "vc-alice-default"}}
 	if text := texts[which%len(texts)]; text != nil {
 		secret.Data = map[string][]byte{kubeconfigSourceKey: text}
-		c.ignore(c.source.Add(secret))
+		_ = c.source.Add(secret)
 		return
 	}
-	c.ignore(c.source.Delete(secret))
+	_ = c.source.Delete(secret)
 }
 
 // changeSpec is the tenant's doing.
@@ -333,15 +257,5 @@ func (c *chaos) changeSpec(which int) {
 		object.Finalizers = nil
 		object.Generation--
 	}
-	c.refuse = nil
-	c.ignore(c.server.Update(c.t.Context(), object))
-}
-
-func (c *chaos) refuseNext(which int) {
-	kind := schema.GroupResource{Resource: "things"}
-	c.refuse = []error{
-		apierrors.NewConflict(kind, "it", errBoom), apierrors.NewNotFound(kind, "it"), apierrors.NewAlreadyExists(kind, "it"),
-		apierrors.NewTooManyRequests("later", 1), apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "it", nil),
-		apierrors.NewForbidden(kind, "it", errBoom), context.DeadlineExceeded, errors.New(string([]byte{0xff, 0xfe})),
-	}[which%8]
+	c.Others(func() error { return c.Server.Update(c.t.Context(), object) })
 }

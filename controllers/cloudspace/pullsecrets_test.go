@@ -125,7 +125,7 @@ func (p *privateRegistry) settles() (copies []string, upToDate, ready *metav1.Co
 func (p *privateRegistry) seeCopies() []corev1.Secret {
 	p.t.Helper()
 	list := &corev1.SecretList{}
-	if err := p.server.List(p.t.Context(), list, client.InNamespace("vcluster-alice-default")); err != nil {
+	if err := p.Server.List(p.t.Context(), list, client.InNamespace("vcluster-alice-default")); err != nil {
 		p.t.Fatal(err)
 	}
 	seen := make([]any, 0, len(list.Items))
@@ -147,15 +147,15 @@ func (p *privateRegistry) others(roll bool) {
 	release.Annotations = map[string]string{annotationRolling: Turn{cause: rolledByPlatform, since: p.clock.Now()}.String()}
 	object := s.object
 	if !roll {
-		p.ignore(p.server.Delete(p.t.Context(), release))
+		p.Others(func() error { return p.Server.Delete(p.t.Context(), release) })
 		return
 	}
 	for _, o := range []client.Object{object, release} {
-		if err := p.server.Create(p.t.Context(), o); err != nil {
+		if err := p.Server.Create(p.t.Context(), o); err != nil {
 			p.t.Fatal(err)
 		}
 		o.SetUID("uid-bob")
-		p.ignore(p.server.Update(p.t.Context(), o))
+		p.Others(func() error { return p.Server.Update(p.t.Context(), o) })
 	}
 }
 

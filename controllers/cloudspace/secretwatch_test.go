@@ -96,15 +96,15 @@ func TestNothingIsKeptOfACloudSpaceThatIsGone(t *testing.T) {
 		"it is gone, with its finalizer taken off": func(c *chaos) {
 			object := c.object()
 			object.Finalizers = nil
-			c.ignore(c.server.Update(c.t.Context(), object))
-			c.ignore(c.server.Delete(c.t.Context(), object))
+			c.Others(func() error { return c.Server.Update(c.t.Context(), object) })
+			c.Others(func() error { return c.Server.Delete(c.t.Context(), object) })
 			c.named()
 		},
 		"it goes, and only somebody else holds it": func(c *chaos) {
 			object := c.object()
 			object.Finalizers = []string{"example.com/hold"}
-			c.ignore(c.server.Update(c.t.Context(), object))
-			c.ignore(c.server.Delete(c.t.Context(), object))
+			c.Others(func() error { return c.Server.Update(c.t.Context(), object) })
+			c.Others(func() error { return c.Server.Delete(c.t.Context(), object) })
 			c.named()
 		},
 	}
