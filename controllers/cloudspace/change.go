@@ -35,7 +35,7 @@ func (r *Reconciler) changedControlPlane(ctx context.Context, s *scope, to targe
 		s.short = step.Advisory(s.short)
 	}
 	if to.hold {
-		return r.heldControlPlane(s), nil
+		return withMembers(r.heldControlPlane(s), s.names, true)
 	}
 	desired, err := desiredControlPlane(s, r.Platform, desiredValues(s.names, s.object.Spec, to.version, to.size, r.Platform))
 	if err != nil {
@@ -44,7 +44,7 @@ func (r *Reconciler) changedControlPlane(ctx context.Context, s *scope, to targe
 	if to.short == nil {
 		metav1.SetMetaDataAnnotation(&desired.ObjectMeta, annotationAsked, s.asks())
 	}
-	if cached == nil || !s.established() || !changes(cached, desired) {
+	if cached == nil || !s.established() || suspended(cached, s.names) || !changes(cached, desired) {
 		r.Rollout.Leave(s.object.UID)
 		return desired, nil
 	}

@@ -183,24 +183,28 @@ func (c *chaos) recordedRelease(which int) {
 
 // runWorkloads makes what the release installs, running or not.
 func (c *chaos) runWorkloads(which int) {
-	ready, one := int32((which+1)%2), int32(1)
 	release := c.release(0)
 	if release == nil || release.Spec.CommonMetadata == nil {
 		return
 	}
+	members := int32(1)
+	if suspended(release, newScope(testCloudSpace("default")).names) {
+		members = 0
+	}
+	ready := members * int32((which+1)%2)
 	named := func(name string) metav1.ObjectMeta {
 		common := release.Spec.CommonMetadata
 		return metav1.ObjectMeta{Namespace: "vcluster-alice-default", Name: name, Labels: common.Labels, Annotations: common.Annotations}
 	}
 	for _, o := range []client.Object{
 		&appsv1.StatefulSet{
-			ObjectMeta: named("alice-default-etcd"), Spec: appsv1.StatefulSetSpec{Replicas: &one},
-			Status: appsv1.StatefulSetStatus{Replicas: 1, ReadyReplicas: ready, UpdatedReplicas: 1},
+			ObjectMeta: named("alice-default-etcd"), Spec: appsv1.StatefulSetSpec{Replicas: &members},
+			Status: appsv1.StatefulSetStatus{Replicas: members, ReadyReplicas: ready, UpdatedReplicas: members},
 		},
 		&appsv1.Deployment{
-			ObjectMeta: named("alice-default"), Spec: appsv1.DeploymentSpec{Replicas: &one},
+			ObjectMeta: named("alice-default"), Spec: appsv1.DeploymentSpec{Replicas: &members},
 			Status: appsv1.DeploymentStatus{
-				Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: ready,
+				Replicas: members, UpdatedReplicas: members, AvailableReplicas: ready,
 				Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue}},
 			},
 		},
@@ -243,16 +247,18 @@ func (c *chaos) changeSpec(which int) {
 		return
 	}
 	object.Generation++
-	switch which % 5 {
+	switch which % 6 {
 	case 0:
-		object.Spec.KubernetesVersion = []string{"", "v1.36.0", "v1.20.0", "nonsense"}[which/5%4]
+		object.Spec.KubernetesVersion = []string{"", "v1.36.0", "v1.20.0", "nonsense"}[which/6%4]
 	case 1:
-		object.Spec.Resources.CPU = resource.MustParse([]string{"2", "100m", "64"}[which/5%3])
+		object.Spec.Resources.CPU = resource.MustParse([]string{"2", "100m", "64"}[which/6%3])
 	case 2:
-		object.Spec.ControlPlane.Size = v1alpha1.ControlPlaneSize([]string{"Small", "Medium", "Huge"}[which/5%3])
+		object.Spec.ControlPlane.Size = v1alpha1.ControlPlaneSize([]string{"Small", "Medium", "Huge"}[which/6%3])
 	case 3:
 		object.Annotations = map[string]string{v1alpha1.AnnotationRetryRequested: strconv.Itoa(which)}
 		object.Generation--
+	case 4:
+		object.Spec.Suspend = !object.Spec.Suspend
 	default:
 		object.Finalizers = nil
 		object.Generation--

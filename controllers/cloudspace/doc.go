@@ -30,5 +30,5 @@
 // the kubeconfig, workloads.go, diagnose.go and minimum.go judge what runs, why it does not, and whether it has room, status.go
 // sums up. Those, but for observe.go, are pure. drift.go has Flux put right what was altered by hand, startup.go and warnings.go look
 // at pods and events of a control plane that does not start, kubeconfigwatch.go and pullsecretwatch.go follow Secrets, pullsecrets.go
-// copies them, flux.go asks inside, teardown.go is the way down, and heldup.go says what it waits for.
+// copies them, flux.go asks inside, suspend.go takes all to rest, teardown.go is the way down, and heldup.go says what it waits for.
 package cloudspace

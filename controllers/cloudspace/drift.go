@@ -204,10 +204,10 @@ func metadata(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {
 	return object
 }
 
-// nextDrift is what status keeps of a pass: how things stood after Flux looked, once the control plane runs. Until Flux looks again
+// nextDrift is what status keeps of a pass: how things stood after Flux looked, once the control plane runs, or is suspended. Until Flux looks again
 // it stays: what differs from it is drift.
-func nextDrift(previous v1alpha1.DriftStatus, seen parts, running bool) v1alpha1.DriftStatus {
-	if !running || seen.digest == "" || seen.look == previous.Look {
+func nextDrift(previous v1alpha1.DriftStatus, seen parts, settled bool) v1alpha1.DriftStatus {
+	if !settled || seen.digest == "" || seen.look == previous.Look {
 		return previous
 	}
 	return v1alpha1.DriftStatus{Look: seen.look, Parts: seen.digest}

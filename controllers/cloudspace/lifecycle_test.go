@@ -85,6 +85,14 @@ func TestLifecycle(t *testing.T) {
 			{at: 0, happened: "an unknown version", step: "ControlPlaneReady", err: step.Terminal("UnsupportedVersion", "Kubernetes v1.20.0 is not offered; offered are v1.36.0, v1.35.0")},
 			{at: time.Minute, happened: "the spec is changed", step: "ControlPlaneReady", err: wait("Installing", "installing the control plane"), change: func(s *scope) { s.object.Generation++ }},
 		}},
+		{"active, suspended, resumed", true, []moment{
+			{at: 0, happened: "everything is proven", change: store},
+			{at: time.Hour, happened: "it is to be suspended", step: "ControlPlaneReady", err: wait("CloudSpaceSuspended", "being suspended: waiting for etcd of the control plane to end"), change: func(s *scope) { s.object.Generation++ }},
+			{at: time.Hour + time.Minute, happened: "nothing of it runs", step: "ControlPlaneReady", err: step.Rest("CloudSpaceSuspended", "suspended: neither control plane nor workloads run")},
+			{at: 30 * 24 * time.Hour, happened: "a month later", step: "ControlPlaneReady", err: step.Rest("CloudSpaceSuspended", "suspended: neither control plane nor workloads run")},
+			{at: 31 * 24 * time.Hour, happened: "it is resumed", step: "ControlPlaneReady", err: wait("Starting", "waiting for etcd of the control plane"), change: func(s *scope) { s.object.Generation++ }},
+			{at: 31*24*time.Hour + time.Minute, happened: "it runs again"},
+		}},
 		{"active, changed by its tenant and by the platform", true, []moment{
 			{at: 0, happened: "everything is proven", change: store},
 			{at: time.Hour, happened: "a larger size is asked for, and others have their turn", step: "UpToDate", err: wait("WaitingForTurn", "the change of the control plane waits for its turn"), change: func(s *scope) { s.object.Generation++ }},

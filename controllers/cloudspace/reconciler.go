@@ -41,6 +41,7 @@ type Reconciler struct {
 
 	fluxProven fluxProofs
 	looks      looks
+	ended      askedToEnd
 }
 
 // scope is one pass over one CloudSpace.

@@ -29,7 +29,8 @@ func (r *Reconciler) controlPlaneRuns(ctx context.Context, s *scope) error {
 		return nil
 	}
 	began := meta.FindStatusCondition(s.object.Status.Conditions, v1alpha1.ConditionControlPlaneReady)
-	if began == nil || began.Status != metav1.ConditionFalse || r.Clock.Since(began.LastTransitionTime.Time) < patience {
+	begins := began == nil || began.Status != metav1.ConditionFalse || began.Reason == v1alpha1.ReasonCloudSpaceSuspended
+	if begins || r.Clock.Since(began.LastTransitionTime.Time) < patience {
 		return step.WaitFor(patience, v1alpha1.ReasonStarting, "waiting for "+waitsFor)
 	}
 	found, err := r.whyNotRunning(ctx, s)

@@ -49,7 +49,8 @@ func newStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.CloudS
 		status.Kubeconfig.Warning = warningOf(expires.Time, now)
 	}
 	tellUsage(&status, usageOf(s), now)
-	status.Drift = nextDrift(previous.Drift, o.parts, meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionControlPlaneReady))
+	settled := meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionControlPlaneReady) || atRest(status.Conditions)
+	status.Drift = nextDrift(previous.Drift, o.parts, settled)
 	status.Phase = phase(status.Conditions, wasActive)
 	status.Timeline = conditions.Enter(previous.Timeline, string(status.Phase), s.object.CreationTimestamp, now)
 	return status
@@ -59,6 +60,8 @@ func newStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.CloudS
 func phase(c []metav1.Condition, wasActive bool) v1alpha1.CloudSpacePhase {
 	isTrue := func(kind string) bool { return meta.IsStatusConditionTrue(c, kind) }
 	switch {
+	case atRest(c):
+		return v1alpha1.CloudSpaceSuspended
 	case wasActive, isTrue(v1alpha1.ConditionReady):
 		return v1alpha1.CloudSpaceActive
 	case isTrue(v1alpha1.ConditionStalled):

@@ -43,6 +43,12 @@ func TestPhase(t *testing.T) {
 		"it cannot get on":                        {conditions: is("Stalled", "QuotaReserved", "KubeconfigReady"), want: "Failed"},
 		"it cannot get on before quota":           {conditions: is("Stalled"), want: "Failed"},
 		"an outage after the first Active":        {conditions: is("Reconciling", "QuotaReserved"), wasActive: true, want: "Active"},
+		"it is suspended": {
+			conditions: []metav1.Condition{{Type: "Ready", Status: "False", Reason: "CloudSpaceSuspended"}}, wasActive: true, want: "Suspended",
+		},
+		"it is being suspended": {
+			conditions: append(is("Reconciling"), metav1.Condition{Type: "Ready", Status: "False", Reason: "CloudSpaceSuspended"}), wasActive: true, want: "Active",
+		},
 		"it cannot get on after the first Active": {conditions: is("Stalled"), wasActive: true, want: "Active"},
 	}
 	for name, tt := range tests {

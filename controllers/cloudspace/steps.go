@@ -81,6 +81,9 @@ func (r *Reconciler) ensurePolicies(ctx context.Context, s *scope) (err error) {
 }
 
 func (r *Reconciler) ensureControlPlane(ctx context.Context, s *scope) (err error) {
+	if s.object.Spec.Suspend {
+		return r.suspendControlPlane(ctx, s)
+	}
 	lacks, err := r.ensurePullSecrets(ctx, s)
 	if err != nil {
 		return err

@@ -70,6 +70,7 @@ func (r *Reconciler) forget(cloudSpace types.NamespacedName) {
 	r.PullSecrets.Forget(cloudSpace)
 	r.fluxProven.forget(cloudSpace)
 	r.looks.forget(cloudSpace)
+	r.ended.forget(cloudSpace)
 }
 
 // releaseInner uninstalls what is installed inside, so that what it made elsewhere can go; for as long as the deadline

@@ -84,6 +84,8 @@ func deletingStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.T
 // phase follows the default CloudSpace. Ready also needs the Tenant's own steps, and the first Ready is kept.
 func phase(status v1alpha1.TenantStatus, cloudSpace *v1alpha1.CloudSpace, wasReady bool) v1alpha1.TenantPhase {
 	switch {
+	case cloudSpace != nil && cloudSpace.Status.Phase == v1alpha1.CloudSpaceSuspended:
+		return v1alpha1.TenantSuspended
 	case wasReady, meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady):
 		return v1alpha1.TenantReady
 	case meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled):

@@ -41,6 +41,7 @@ func TestPhaseFollowsTheDefaultCloudSpace(t *testing.T) {
 		"it is being deleted by itself":             {cloudSpace: following("Deleting"), want: "Pending"},
 		"an outage after the first Ready":           {cloudSpace: following("Active"), wasReady: true, want: "Ready"},
 		"a failure after the first Ready":           {conditions: stalled, cloudSpace: following("Failed"), wasReady: true, want: "Ready"},
+		"it is suspended":                           {cloudSpace: following("Suspended"), wasReady: true, want: "Suspended"},
 		"it was deleted after the first Ready":      {wasReady: true, want: "Ready"},
 	}
 	for name, tt := range tests {
@@ -69,6 +70,10 @@ func TestFollowSaysOfTheTenantWhatTheCloudSpaceSaysOfItself(t *testing.T) {
 		"an outage": {
 			cloudSpace: following("Active", says("Ready", "False", "Degraded", "waiting for etcd"), says("Reconciling", "True", "Progressing", "x")),
 			wantClass:  "Wait", wantReason: "Degraded", wantMessage: "waiting for etcd",
+		},
+		"suspended": {
+			cloudSpace: following("Suspended", says("Ready", "False", "CloudSpaceSuspended", "suspended")),
+			wantClass:  "Wait", wantReason: "CloudSpaceSuspended", wantMessage: "suspended",
 		},
 		"nobody has looked at it yet": {
 			cloudSpace: following(""), wantClass: "Wait", wantReason: "CloudSpaceNotReady", wantMessage: "waiting for the default CloudSpace",

@@ -128,6 +128,8 @@ func follow(cloudSpace *v1alpha1.CloudSpace) error {
 		return step.Terminal(stalled.Reason, stalled.Message)
 	case meta.IsStatusConditionTrue(cloudSpace.Status.Conditions, v1alpha1.ConditionReady):
 		return nil
+	case cloudSpace.Status.Phase == v1alpha1.CloudSpaceSuspended:
+		return step.Rest(ready.Reason, ready.Message)
 	default:
 		return step.Wait(ready.Reason, ready.Message)
 	}

@@ -76,7 +76,7 @@ func Message(text string) string {
 // NextDeadline is how long it is until a step's deadline passes, or zero when none is pending.
 func NextDeadline(conditions []metav1.Condition, outcomes []step.Outcome, now time.Time) time.Duration {
 	for _, o := range outcomes {
-		if o.Err == nil || o.Deadline == 0 {
+		if o.Err == nil || o.Deadline == 0 || step.AtRest(o.Err) {
 			continue
 		}
 		if c := meta.FindStatusCondition(conditions, o.Proves); c != nil && c.Status == metav1.ConditionFalse {
@@ -114,6 +114,8 @@ func (p Pass) summary(steps []metav1.Condition) []metav1.Condition {
 	switch {
 	case stopped == nil:
 		return []metav1.Condition{p.condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonProvisioned, "")}
+	case step.AtRest(stopped.Err):
+		return []metav1.Condition{p.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)}
 	case p.stalled(stopped, steps):
 		return []metav1.Condition{
 			p.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, p.readyReason(stopped, reason), message),
@@ -145,7 +147,7 @@ func (p Pass) stalled(o *step.Outcome, steps []metav1.Condition) bool {
 }
 
 func (p Pass) readyReason(stopped *step.Outcome, reason string) string {
-	if p.WasReady && !stopped.Pending {
+	if p.WasReady && !stopped.Pending && reason != v1alpha1.ReasonCloudSpaceSuspended {
 		return v1alpha1.ReasonDegraded
 	}
 	return reason
@@ -162,8 +164,11 @@ func (p Pass) condition(kind string, status metav1.ConditionStatus, reason, mess
 	}
 }
 
-// mended tells whether what a step could not succeed with is over. From then on the step counts as tried for the first time:
-// its deadline is for its own work, not for how long somebody took to correct a version.
+// mended tells whether what a step could not succeed with is over, or whether it now is to do the opposite. From then on the step counts
+// as tried for the first time: its deadline is for its own work, not for how long somebody took to correct a version, or to resume.
 func mended(before, now string) bool {
+	if (before == v1alpha1.ReasonCloudSpaceSuspended) != (now == v1alpha1.ReasonCloudSpaceSuspended) {
+		return true
+	}
 	return v1alpha1.IsTerminalReason(before) && !v1alpha1.IsTerminalReason(now)
 }

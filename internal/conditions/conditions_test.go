@@ -220,6 +220,39 @@ func TestNext(t *testing.T) {
 				c("First", "False", "Installing", "installing it"),
 			},
 		},
+		"what was suspended long ago is at rest": {
+			reason: "nothing goes on, no deadline runs, and it is as it should be: not degraded",
+			pass: Pass{
+				Previous: []metav1.Condition{before("Ready", "False", "CloudSpaceSuspended", "x"), before("Reconciling", "True", "Progressing", "x"), before("First", "False", "CloudSpaceSuspended", "x")},
+				Outcomes: []step.Outcome{timed(stopped("First", step.Rest("CloudSpaceSuspended", "suspended")))}, WasReady: true,
+			},
+			want: []metav1.Condition{
+				since(c("Ready", "False", "CloudSpaceSuspended", "suspended"), earlier),
+				since(c("First", "False", "CloudSpaceSuspended", "suspended"), earlier),
+			},
+		},
+		"what failed before it is suspended has the whole deadline to end": {
+			pass: Pass{
+				Previous: []metav1.Condition{before("Ready", "False", "Degraded", "x"), before("Stalled", "True", "Starting", "x"), before("First", "False", "Starting", "x")},
+				Outcomes: []step.Outcome{timed(stopped("First", step.Wait("CloudSpaceSuspended", "being suspended")))}, WasReady: true,
+			},
+			want: []metav1.Condition{
+				since(c("Ready", "False", "CloudSpaceSuspended", "being suspended"), earlier),
+				c("Reconciling", "True", "Progressing", "being suspended"),
+				c("First", "False", "CloudSpaceSuspended", "being suspended"),
+			},
+		},
+		"what is resumed has the whole deadline to come back": {
+			pass: Pass{
+				Previous: []metav1.Condition{before("Ready", "False", "CloudSpaceSuspended", "x"), before("First", "False", "CloudSpaceSuspended", "x")},
+				Outcomes: []step.Outcome{timed(stopped("First", wait))}, WasReady: true,
+			},
+			want: []metav1.Condition{
+				since(c("Ready", "False", "Degraded", "installing it"), earlier),
+				c("Reconciling", "True", "Progressing", "installing it"),
+				c("First", "False", "Installing", "installing it"),
+			},
+		},
 		"a request does not help what cannot succeed": {
 			pass: Pass{
 				Previous: []metav1.Condition{before("Ready", "False", "NotOurs", "x"), before("Stalled", "True", "NotOurs", "x"), before("First", "False", "NotOurs", "x")},

@@ -5,6 +5,7 @@
 //
 //	nil              the step is proven; the next one runs
 //	Wait(...)        normal, not yet: a watch or a timer brings the next pass
+//	Rest(...)        not, because that was asked for: nothing goes on
 //	Failure(...)     what was on its way went wrong: it is begun anew, with exponential backoff
 //	Terminal(...)    cannot succeed until something outside changes
 //	a conflict       our view was stale: nothing is concluded, the next pass reads again
@@ -98,8 +99,8 @@ type WaitError struct {
 	Reason, Message string
 	// After is when to look again; zero means that a watch will tell.
 	After time.Duration
-	// failed says that it went wrong and must be begun anew.
-	failed bool
+	// failed says that it went wrong and must be begun anew, rest that it is as it should be and nothing goes on.
+	failed, rest bool
 }
 
 // Error is the message.
@@ -116,6 +117,17 @@ func WaitFor(after time.Duration, reason, message string) error {
 // Failure says that something that was on its way went wrong, and does not go on before it is begun anew.
 func Failure(reason, message string) error {
 	return &WaitError{Reason: reason, Message: message, failed: true}
+}
+
+// Rest says that a step is not proven because that was asked for: nothing goes on, and no deadline runs.
+func Rest(reason, message string) error {
+	return &WaitError{Reason: reason, Message: message, rest: true}
+}
+
+// AtRest tells whether an error says that nothing goes on, as it was asked for.
+func AtRest(err error) bool {
+	wait := asWait(err)
+	return wait != nil && wait.rest
 }
 
 // Failed tells whether an error says that something went wrong on its way.

@@ -186,6 +186,9 @@ func TestMeaningOfAnError(t *testing.T) {
 			err: Failure("InstallFailed", "installing Flux failed: no"), wantClass: "Wait", wantReason: "InstallFailed",
 			wantMessage: "installing Flux failed: no",
 		},
+		"what is at rest waits for nothing": {
+			err: Rest("CloudSpaceSuspended", "suspended"), wantClass: "Wait", wantReason: "CloudSpaceSuspended", wantMessage: "suspended",
+		},
 		"a terminal error is looked at again slowly and is not logged as an error": {
 			err: Terminal("NotOurs", "it is not ours"), wantClass: "Terminal",
 			wantReason: "NotOurs", wantMessage: "it is not ours", wantErr: true,

@@ -94,6 +94,11 @@ type CloudSpaceSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="endpoint cannot be changed after creation"
 	Endpoint Endpoint `json:"endpoint,omitzero"`
 
+	// suspend takes control plane and workloads down to nothing, until it is false again. What the CloudSpace was granted stays its own, and so
+	// do its data, volumes, Services, names and kubeconfig. Pods that belong to no Deployment, StatefulSet or the like do not come back.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+
 	// deletionProtection refuses the deletion of the CloudSpace until it is false again.
 	// +optional
 	DeletionProtection bool `json:"deletionProtection,omitempty"`

@@ -113,6 +113,8 @@ const (
 	ReasonCloudSpaceNotReady = "CloudSpaceNotReady"
 	// ReasonDeletionProtected means that something may not be deleted until its protection is lifted.
 	ReasonDeletionProtected = "DeletionProtected"
+	// ReasonCloudSpaceSuspended means that spec.suspend asks for neither control plane nor workloads to run.
+	ReasonCloudSpaceSuspended = "CloudSpaceSuspended"
 	// ReasonRemaining stands on a step of taking down while something is left of it.
 	ReasonRemaining = "Remaining"
 )

@@ -92,7 +92,9 @@ func eachCondition(found []metav1.Condition) error {
 		seen[c.Type] = true
 		errs = append(errs, oneCondition(c, reasons))
 	}
-	if !meta.IsStatusConditionTrue(found, "Ready") && !seen["Reconciling"] && !seen["Stalled"] {
+	ready := meta.FindStatusCondition(found, "Ready")
+	suspended := ready != nil && ready.Reason == "CloudSpaceSuspended"
+	if !suspended && !meta.IsStatusConditionTrue(found, "Ready") && !seen["Reconciling"] && !seen["Stalled"] {
 		errs = append(errs, errors.New("not Ready, and neither Reconciling nor Stalled: nobody can tell whether it goes on"))
 	}
 	return errors.Join(errs...)

@@ -21,6 +21,9 @@ type CloudSpaceSpecApplyConfiguration struct {
 	ControlPlane *ControlPlaneApplyConfiguration `json:"controlPlane,omitempty"`
 	// endpoint says from where the CloudSpace's API server can be reached. It cannot be changed after creation.
 	Endpoint *EndpointApplyConfiguration `json:"endpoint,omitempty"`
+	// suspend takes control plane and workloads down to nothing, until it is false again. What the CloudSpace was granted stays its own, and so
+	// do its data, volumes, Services, names and kubeconfig. Pods that belong to no Deployment, StatefulSet or the like do not come back.
+	Suspend *bool `json:"suspend,omitempty"`
 	// deletionProtection refuses the deletion of the CloudSpace until it is false again.
 	DeletionProtection *bool `json:"deletionProtection,omitempty"`
 }
@@ -68,6 +71,14 @@ func (b *CloudSpaceSpecApplyConfiguration) WithControlPlane(value *ControlPlaneA
 // If called multiple times, the Endpoint field is set to the value of the last call.
 func (b *CloudSpaceSpecApplyConfiguration) WithEndpoint(value *EndpointApplyConfiguration) *CloudSpaceSpecApplyConfiguration {
 	b.Endpoint = value
+	return b
+}
+
+// WithSuspend sets the Suspend field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Suspend field is set to the value of the last call.
+func (b *CloudSpaceSpecApplyConfiguration) WithSuspend(value bool) *CloudSpaceSpecApplyConfiguration {
+	b.Suspend = &value
 	return b
 }
 
