@@ -94,12 +94,22 @@ func (w *resizeWorld) check(when string) {
 	}
 }
 
-// pass is one of the operator's, with what is used, and then Kubernetes takes the quotas up.
-func (w *resizeWorld) pass(used corev1.ResourceList) plan {
-	w.t.Helper()
+// enforced is Kubernetes taking up the quotas.
+func (w *resizeWorld) enforced() {
 	for _, quota := range w.s.observed.quotas.all() {
 		if quota != nil {
-			quota.Status.Hard, quota.Status.Used = quota.Spec.Hard.DeepCopy(), minus(quota.Spec.Hard, quota.Spec.Hard)
+			quota.Status.Hard = quota.Spec.Hard.DeepCopy()
+		}
+	}
+}
+
+// pass is one of the operator's, after Kubernetes took up the quotas and counted what is used.
+func (w *resizeWorld) pass(used corev1.ResourceList) plan {
+	w.t.Helper()
+	w.enforced()
+	for _, quota := range w.s.observed.quotas.all() {
+		if quota != nil {
+			quota.Status.Used = minus(quota.Spec.Hard, quota.Spec.Hard)
 		}
 	}
 	if w.s.observed.quotas.complete() {

@@ -255,5 +255,5 @@ func (r *Reconciler) lacksRoom(s *scope, size configv1alpha1.Size) error {
 	if !s.established() || quota == nil || within(controlPlaneShare(membersOf(s.object.Spec.ControlPlane), size), quota.Spec.Hard) {
 		return nil
 	}
-	return step.Wait(v1alpha1.ReasonResizeBlocked, "the control plane waits to be resized: workloads use the room that it needs")
+	return step.Wait(v1alpha1.ReasonResizeBlocked, "the control plane keeps its size until there is room for the other: workloads use it, or it is not granted yet")
 }

@@ -4,6 +4,7 @@
 package cloudspace
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -255,6 +256,57 @@ func TestAnOlderSpecRaisesNothing(t *testing.T) {
 			}
 			if got := step.Class(r.seesTheLatest(t.Context(), s)); got != tt.wantErr {
 				t.Errorf("got %q, want %q", got, tt.wantErr)
+			}
+		})
+	}
+}
+
+// What is new waits for its quotas; what runs works on while Kubernetes takes them up, or while something is in the way of lower ones.
+func TestOnlyANewCloudSpaceWaitsForItsQuotas(t *testing.T) {
+	tests := map[string]struct {
+		change       func(*resizeWorld)
+		wantReason   string
+		wantAdvisory bool
+	}{
+		"a new one, before they are enforced": {
+			change:     func(w *resizeWorld) { w.s.object.Status.Timeline = nil },
+			wantReason: "WaitingForQuota",
+		},
+		"one that is resized": {
+			change:     func(w *resizeWorld) { w.pass(nil); w.s.granted.CPU = resource.MustParse("5") },
+			wantReason: "WaitingForQuota", wantAdvisory: true,
+		},
+		"one that uses too much": {
+			change: func(w *resizeWorld) {
+				w.pass(nil)
+				w.s.granted.Memory = resource.MustParse("5Gi")
+				for range 2 {
+					w.pass(corev1.ResourceList{corev1.ResourceRequestsMemory: resource.MustParse("6Gi")})
+				}
+				w.enforced()
+			},
+			wantReason: "ResizeBlocked", wantAdvisory: true,
+		},
+		"one that is as it should be": {change: func(w *resizeWorld) { w.pass(nil); w.pass(nil); w.enforced() }},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newResizeWorld(t)
+			w.most = forPods(v1alpha1.CloudSpaceResources{CPU: resource.MustParse("9"), Memory: resource.MustParse("9Gi"), Pods: 99}, w.r.Platform.LimitFactors)
+			tt.change(w)
+			outcome := step.Run(t.Context(), w.s, []step.Step[*scope]{{Do: func(ctx context.Context, s *scope) error {
+				p, err := w.r.planQuotas(s)
+				if err != nil {
+					return err
+				}
+				return w.r.ensureQuotas(ctx, s, p)
+			}}})[0]
+			reason := ""
+			if outcome.Err != nil {
+				reason, _ = step.Explain(outcome.Err, outcome.Err.Error())
+			}
+			if reason != tt.wantReason || outcome.Optional != tt.wantAdvisory {
+				t.Errorf("got %q, advisory %v, want %q, advisory %v", reason, outcome.Optional, tt.wantReason, tt.wantAdvisory)
 			}
 		})
 	}

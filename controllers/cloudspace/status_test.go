@@ -35,14 +35,14 @@ func TestPhase(t *testing.T) {
 		wasActive  bool
 		want       v1alpha1.CloudSpacePhase
 	}{
-		"nothing is proven":                       {want: "Pending"},
-		"quota is granted":                        {conditions: is("QuotaReserved"), want: "Provisioning"},
-		"the control plane runs":                  {conditions: is("QuotaReserved", "ControlPlaneReady"), want: "Provisioning"},
-		"there is a kubeconfig":                   {conditions: is("QuotaReserved", "ControlPlaneReady", "KubeconfigReady"), want: "InstallingFlux"},
-		"everything is proven":                    {conditions: is("Ready", "QuotaReserved", "KubeconfigReady", "FluxReady"), want: "Active"},
-		"it cannot get on":                        {conditions: is("Stalled", "QuotaReserved", "KubeconfigReady"), want: "Failed"},
-		"it cannot get on before quota":           {conditions: is("Stalled"), want: "Failed"},
-		"an outage after the first Active":        {conditions: is("Reconciling", "QuotaReserved"), wasActive: true, want: "Active"},
+		"nothing is proven":                {want: "Pending"},
+		"quota is granted":                 {conditions: is("QuotaReserved"), want: "Provisioning"},
+		"the control plane runs":           {conditions: is("QuotaReserved", "ControlPlaneReady"), want: "Provisioning"},
+		"there is a kubeconfig":            {conditions: is("QuotaReserved", "ControlPlaneReady", "KubeconfigReady"), want: "InstallingFlux"},
+		"everything is proven":             {conditions: is("Ready", "QuotaReserved", "KubeconfigReady", "FluxReady"), want: "Active"},
+		"it cannot get on":                 {conditions: is("Stalled", "QuotaReserved", "KubeconfigReady"), want: "Failed"},
+		"it cannot get on before quota":    {conditions: is("Stalled"), want: "Failed"},
+		"an outage after the first Active": {conditions: is("Reconciling", "QuotaReserved"), wasActive: true, want: "Active"},
 		"it is suspended": {
 			conditions: []metav1.Condition{{Type: "Ready", Status: "False", Reason: "CloudSpaceSuspended"}}, wasActive: true, want: "Suspended",
 		},

@@ -32,7 +32,7 @@ func (c *chaos) suspend(suspend bool) {
 	object := c.object()
 	object.Spec.Suspend = suspend
 	object.Generation++
-	if err := c.server.Update(c.t.Context(), object); err != nil {
+	if err := c.Server.Update(c.t.Context(), object); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -41,16 +41,16 @@ func (c *chaos) suspend(suspend bool) {
 func (c *chaos) workloads(pods, counted string) {
 	c.t.Helper()
 	if pods != "0" {
-		if err := c.server.Create(c.t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "vcluster-alice-default", Name: "app"}}); err != nil {
+		if err := c.Server.Create(c.t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "vcluster-alice-default", Name: "app"}}); err != nil {
 			c.t.Fatal(err)
 		}
 	}
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "vcluster-alice-default", Name: workloadQuotaName}}
-	if err := c.server.Get(c.t.Context(), client.ObjectKeyFromObject(quota), quota); err != nil {
+	if err := c.Server.Get(c.t.Context(), client.ObjectKeyFromObject(quota), quota); err != nil {
 		c.t.Fatal(err)
 	}
 	quota.Status.Used[corev1.ResourcePods] = resource.MustParse(counted)
-	if err := c.server.Status().Update(c.t.Context(), quota); err != nil {
+	if err := c.Server.Status().Update(c.t.Context(), quota); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -58,7 +58,7 @@ func (c *chaos) workloads(pods, counted string) {
 func (c *chaos) pods() int {
 	c.t.Helper()
 	list := &corev1.PodList{}
-	if err := c.server.List(c.t.Context(), list); err != nil {
+	if err := c.Server.List(c.t.Context(), list); err != nil {
 		c.t.Fatal(err)
 	}
 	return len(list.Items)
