@@ -49,10 +49,10 @@ test-e2e: $(HOSTCLUSTER) ## The journeys on the local host cluster, with real Fl
 FUZZTIME ?= 1m
 FUZZ := internal/names:FuzzHostNamesAreReversible internal/names:FuzzHostNamesAreOneToOne \
   controllers/cloudspace:FuzzRebuildKubeconfig controllers/cloudspace:FuzzJudge controllers/cloudspace:FuzzReconcile controllers/cloudspace:FuzzQuotas \
-  controllers/tenant:FuzzReconcile
+  controllers/tenant:FuzzReconcile internal/quota:FuzzLedger
 
 .PHONY: fuzz
-fuzz: ## Fuzz host names, kubeconfigs, what Flux says, quotas, and the reconcilers: FUZZTIME each, one minute by default
+fuzz: ## Fuzz host names, kubeconfigs, what Flux says, quotas, ledgers, and the reconcilers: FUZZTIME each, one minute by default
 	@for target in $(FUZZ); do \
 	  go test ./$${target%:*} -run '^$$' -fuzz "^$${target#*:}$$" -fuzztime $(FUZZTIME); \
 	done

@@ -33,6 +33,7 @@ import (
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 	"github.com/tantilium/cloud-runner/controllers/cloudspace"
 	"github.com/tantilium/cloud-runner/controllers/tenant"
+	"github.com/tantilium/cloud-runner/controllers/tenantquota"
 	"github.com/tantilium/cloud-runner/internal/apply"
 	"github.com/tantilium/cloud-runner/internal/names"
 )
@@ -112,6 +113,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	applier := apply.Applier{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Memory: apply.NewMemory()}
 	recorder := quietRecorder{EventRecorder: mgr.GetEventRecorder("tenant-controller"), namespaces: mgr.GetClient()}
 	tenants := &tenant.Reconciler{Applier: applier, Platform: o.Platform, Recorder: recorder, Clock: o.Clock}
+	tenantQuotas := &tenantquota.Reconciler{Applier: applier, Platform: o.Platform, Clock: o.Clock}
 	cloudSpaces := &cloudspace.Reconciler{
 		Applier: applier, Platform: o.Platform, Recorder: recorder, Clock: o.Clock,
 		Flux: o.Flux, Kubeconfigs: cloudspace.NewKubeconfigWatch(direct), PullSecrets: cloudspace.NewPullSecretWatch(direct),
@@ -121,8 +123,10 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return errors.Join(
 		tenants.SetupWithManager(mgr, o.Concurrency),
 		cloudSpaces.SetupWithManager(ctx, mgr, o.Concurrency),
+		tenantQuotas.SetupWithManager(mgr, o.Concurrency),
 		o.Metrics.Register(tenant.Collector{Reader: mgr.GetClient()}),
 		o.Metrics.Register(cloudspace.Collector{Reader: mgr.GetClient()}),
+		o.Metrics.Register(tenantquota.Collector{Reader: mgr.GetClient()}),
 		o.Metrics.Register(OrphanCollector{Reader: mgr.GetClient()}),
 	)
 }
@@ -134,7 +138,7 @@ func CachesSynced(mgr ctrl.Manager, platform *configv1alpha1.PlatformConfig) fun
 		var errs []error
 		kinds := append(cloudspace.MetadataOnly(), cloudspace.EndpointKinds(platform.Endpoint)...)
 		for _, object := range append(kinds,
-			&v1alpha1.Tenant{}, &v1alpha1.CloudSpace{}, &corev1.Namespace{}, &corev1.ResourceQuota{}, &corev1.LimitRange{},
+			&v1alpha1.Tenant{}, &v1alpha1.CloudSpace{}, &v1alpha1.TenantQuota{}, &corev1.Namespace{}, &corev1.ResourceQuota{}, &corev1.LimitRange{},
 			&policyv1.PodDisruptionBudget{}, &rbacv1.RoleBinding{}, &corev1.Secret{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &helmv2.HelmRelease{},
 			&sourcev1.HelmChart{}, &sourcev1.HelmRepository{},
 		) {

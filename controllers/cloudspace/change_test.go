@@ -123,7 +123,7 @@ func TestAChangeOfAControlPlane(t *testing.T) {
 				f.rolls("other", rolledBySpec)
 				f.rolls("another", rolledByPlatform)
 			}
-			s := newScope(testCloudSpace("default"))
+			s := grantedScope(testCloudSpace("default"))
 			s.object.Spec.KubernetesVersion = "v1.35.0"
 			running := runningWith(t, r, "v1.35.0", "v1.35.0")
 			s.object.Status, s.observed = running.object.Status, running.observed

@@ -73,7 +73,7 @@ func newChaos(t *testing.T) *chaos {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: "tenant-alice-default", UID: "uid-namespace", Labels: map[string]string{v1alpha1.LabelTenant: "alice-default"},
 	}}
-	c.Server = fake.NewClientBuilder().WithScheme(chaosScheme()).WithObjects(tenant, namespace, testCloudSpace("default")).
+	c.Server = fake.NewClientBuilder().WithScheme(chaosScheme()).WithObjects(tenant, namespace, granting(testCloudSpace("default")), testCloudSpace("default")).
 		WithStatusSubresource(&v1alpha1.CloudSpace{}, &helmv2.HelmRelease{}, &corev1.ResourceQuota{}).
 		WithIndex(&helmv2.HelmRelease{}, rollingIndex, indexRolling).WithInterceptorFuncs(c.Funcs()).Build()
 	platform := testPlatform(t)

@@ -18,8 +18,7 @@ import (
 func TestObjectsOfACloudSpace(t *testing.T) {
 	r := &Reconciler{Platform: testPlatform(t)}
 	r.Platform.Charts.Advisor = &configv1alpha1.Chart{Repository: "https://charts.example.com", Name: "advisor", Version: "1.2.3+build"}
-	s := newScope(testCloudSpace("staging"))
-	s.granted = s.object.Spec.Resources
+	s := grantedScope(testCloudSpace("staging"))
 	s.observed.credentials = &credentials{text: []byte("kubeconfig"), internal: []byte("internal kubeconfig")}
 	planned, err := r.planQuotas(s)
 	if err != nil {
@@ -105,7 +104,7 @@ func TestScopeOfACloudSpace(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newScope(testCloudSpace(tt.name, func(c *v1alpha1.CloudSpace) { c.Namespace = tt.namespace }))
+			s := grantedScope(testCloudSpace(tt.name, func(c *v1alpha1.CloudSpace) { c.Namespace = tt.namespace }))
 			if s.tenantID != tt.wantTenant || s.owner.Tenant != tt.wantTenant || s.names.HostName() != tt.wantHostName {
 				t.Errorf("tenant %q, owner %+v, host name %q, want %q and %q", s.tenantID, s.owner, s.names.HostName(), tt.wantTenant, tt.wantHostName)
 			}

@@ -79,7 +79,7 @@ func newDriftWorld(t *testing.T, fails error) *driftWorld {
 // pass is one pass at a time, after which status keeps what it is to keep.
 func (w *driftWorld) pass(at time.Duration) (*scope, error) {
 	w.t.Helper()
-	s := newScope(testCloudSpace("default"))
+	s := grantedScope(testCloudSpace("default"))
 	s.object.Status.Drift = w.status
 	s.now = noon.Add(at)
 	s.token = s.now.Format(time.RFC3339Nano)

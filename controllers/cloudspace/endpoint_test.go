@@ -74,7 +74,7 @@ func TestOnlyWhatThePlatformOffersIsAdmitted(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newScope(testCloudSpace("default", func(c *v1alpha1.CloudSpace) { c.Spec.Endpoint = tt.asked }))
+			s := grantedScope(testCloudSpace("default", func(c *v1alpha1.CloudSpace) { c.Spec.Endpoint = tt.asked }))
 			s.observed.hostnameTaken = tt.taken
 			r := &Reconciler{Platform: &configv1alpha1.PlatformConfig{Endpoint: tt.offer}}
 			err := r.admitEndpoint(t.Context(), s)
@@ -180,7 +180,7 @@ func TestALoadBalancerKeepsItsClass(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newScope(testCloudSpace("default"))
+			s := grantedScope(testCloudSpace("default"))
 			s.observed.controlPlane = tt.release
 			values := Values{ControlPlane: ControlPlaneValues{Service: &ServiceValues{Spec: ServiceSpecValues{LoadBalancerClass: "example.com/new"}}}}
 			release, err := desiredControlPlane(s, testPlatform(t), values)
@@ -200,7 +200,7 @@ func TestALoadBalancerKeepsItsClass(t *testing.T) {
 
 // People get the endpoint; Flux on the host, and the operator, stay within the host cluster.
 func TestAnEndpointOutsideHasTwoKubeconfigs(t *testing.T) {
-	s := newScope(testCloudSpace("default", withHostname("alice.example.com")))
+	s := grantedScope(testCloudSpace("default", withHostname("alice.example.com")))
 	text, err := clientcmd.Write(*written(newIdentity(t), newIdentity(t)))
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func TestAnEndpointOutsideHasTwoKubeconfigs(t *testing.T) {
 
 // What is made for endpoints outside the host cluster, in each way that a platform can choose.
 func TestObjectsOfEndpoints(t *testing.T) {
-	s := newScope(testCloudSpace("staging", withHostname("staging.spaces.example.com")))
+	s := grantedScope(testCloudSpace("staging", withHostname("staging.spaces.example.com")))
 	s.observed.credentials = &credentials{text: []byte("kubeconfig"), internal: []byte("internal kubeconfig")}
 	var text []string
 	for _, object := range []any{
@@ -259,7 +259,7 @@ func TestObjectsOfEndpoints(t *testing.T) {
 
 // Kubernetes puts the default class into an Ingress that is made without one, once: taking it out again would leave it with none.
 func TestTheDefaultClassOfAnIngressStays(t *testing.T) {
-	s := newScope(testCloudSpace("default", withHostname("a.example.com")))
+	s := grantedScope(testCloudSpace("default", withHostname("a.example.com")))
 	config := &configv1alpha1.IngressEndpoint{}
 	if got := desiredIngress(s, config).Spec.IngressClassName; got != nil {
 		t.Errorf("a new one has class %s, want none", *got)
@@ -279,7 +279,7 @@ func TestAHostnameThatIsLostIsGivenUp(t *testing.T) {
 	world := &podWorld{}
 	r := world.reconciler()
 	r.Platform = &configv1alpha1.PlatformConfig{Endpoint: everyEndpoint()}
-	s := newScope(testCloudSpace("default", withHostname("a.example.org")))
+	s := grantedScope(testCloudSpace("default", withHostname("a.example.org")))
 	ours, theirs := desiredIngress(s, r.Platform.Endpoint.Hostname.Ingress), desiredIngress(s, r.Platform.Endpoint.Hostname.Ingress)
 	ours.Labels, ours.UID = s.owner.Labels(), "uid-ingress"
 	theirs.Labels = apply.Owner{UID: "somebody-else"}.Labels()

@@ -40,7 +40,7 @@ func TestWhatGoesWrongIsToldOnce(t *testing.T) {
 			r := &Reconciler{Platform: testPlatform(t), Recorder: recorder}
 			object := testCloudSpace("default")
 			for _, at := range tt.at {
-				s := newScope(object)
+				s := grantedScope(object)
 				before := *object.Status.DeepCopy()
 				object.Status = newStatus(s, outcomes(t, r, map[string]error{tt.stops: tt.err}), noon.Add(at))
 				r.announce(object, before)

@@ -56,7 +56,7 @@ func TestEachWarningIsToldOnce(t *testing.T) {
 		if at == 35 {
 			ends = now.Add(365 * day)
 		}
-		s := newScope(object)
+		s := grantedScope(object)
 		s.observed.credentials, s.observed.kubeconfig = &credentials{expires: ends}, ownSecret(s)
 		before := *object.Status.DeepCopy()
 		object.Status = newStatus(s, nil, now)

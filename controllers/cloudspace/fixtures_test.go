@@ -21,6 +21,7 @@ import (
 
 	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/quota"
 	"github.com/tantilium/cloud-runner/internal/step"
 )
 
@@ -112,4 +113,21 @@ func errOr(err error) error {
 		return errBoom
 	}
 	return err
+}
+
+// grantedScope is a pass over a CloudSpace that is granted all that it asks for.
+func grantedScope(object *v1alpha1.CloudSpace) *scope {
+	s := newScope(object)
+	s.granted = object.Spec.Resources
+	return s
+}
+
+// granting is the TenantQuota of a CloudSpace's tenant with all that the CloudSpace asks for reserved for it.
+func granting(object *v1alpha1.CloudSpace) *v1alpha1.TenantQuota {
+	return &v1alpha1.TenantQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "alice-default", UID: "uid-quota"},
+		Status: v1alpha1.TenantQuotaStatus{Reservations: []v1alpha1.QuotaReservation{{
+			CloudSpace: object.Name, UID: string(object.UID), Since: metav1.NewTime(noon), Amounts: quota.Of(object.Spec.Resources),
+		}}},
+	}
 }

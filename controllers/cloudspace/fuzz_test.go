@@ -51,7 +51,7 @@ func kubeconfigSeeds(tb testing.TB) map[string][]byte {
 // The fuzz test below proves nothing when nothing is accepted.
 func TestSeedsAreRefusedAndAcceptedAsTheirNamesSay(t *testing.T) {
 	for path, text := range kubeconfigSeeds(t) {
-		_, err := rebuildKubeconfig(text, newScope(testCloudSpace("staging")).names, newScope(testCloudSpace("staging")).names.Endpoint())
+		_, err := rebuildKubeconfig(text, grantedScope(testCloudSpace("staging")).names, newScope(testCloudSpace("staging")).names.Endpoint())
 		if accepted := strings.HasSuffix(path, "-accepted.yaml"); accepted != (err == nil) {
 			t.Errorf("%s: got %v, want it accepted: %v", path, err, accepted)
 		}
@@ -65,7 +65,7 @@ func FuzzRebuildKubeconfig(f *testing.F) {
 		f.Add(text)
 	}
 	const name = "cloudspace-alice-default--staging"
-	names := newScope(testCloudSpace("staging")).names
+	names := grantedScope(testCloudSpace("staging")).names
 	f.Fuzz(func(t *testing.T, untrusted []byte) {
 		got, err := rebuildKubeconfig(untrusted, names, names.Endpoint())
 		if err != nil {

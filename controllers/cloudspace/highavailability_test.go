@@ -62,7 +62,7 @@ func TestAControlPlaneGoesOnWithoutSomeMembers(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newScope(testCloudSpace("default", highlyAvailable))
+			s := grantedScope(testCloudSpace("default", highlyAvailable))
 			s.observed.apiServer, s.observed.etcd = tt.apiServer, tt.etcd
 			if got := s.observed.servesOn(); got != tt.serves {
 				t.Errorf("serves: %v, want %v", got, tt.serves)
@@ -90,7 +90,7 @@ func TestAControlPlaneGoesOnWithoutSomeMembers(t *testing.T) {
 
 // What is not proven is not said to go on.
 func TestAControlPlaneThatIsNotProvenTellsWhy(t *testing.T) {
-	s := newScope(testCloudSpace("default", highlyAvailable))
+	s := grantedScope(testCloudSpace("default", highlyAvailable))
 	s.observed.apiServer, s.observed.etcd = twoAPIServers(1), threeMembers(3)
 	failed := step.Outcome{Proves: "ControlPlaneReady", Attempted: true, Err: step.Wait("Installing", "installing the control plane")}
 	status := newStatus(s, []step.Outcome{failed}, noon)
@@ -100,7 +100,7 @@ func TestAControlPlaneThatIsNotProvenTellsWhy(t *testing.T) {
 }
 
 func TestTheDisruptionBudgetOfEtcd(t *testing.T) {
-	text, err := yaml.Marshal(desiredEtcdBudget(newScope(testCloudSpace("staging", highlyAvailable))))
+	text, err := yaml.Marshal(desiredEtcdBudget(grantedScope(testCloudSpace("staging", highlyAvailable))))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func written(ca, user identity) *clientcmdapi.Config {
 
 func TestAKubeconfigIsRebuiltFromItsCertificates(t *testing.T) {
 	ca, user, other := newIdentity(t), newIdentity(t), newIdentity(t)
-	names := newScope(testCloudSpace("staging")).names
+	names := grantedScope(testCloudSpace("staging")).names
 	tests := map[string]func(*clientcmdapi.Config){
 		"as it is written": func(*clientcmdapi.Config) {},
 		"with an exec plugin": func(c *clientcmdapi.Config) {
@@ -197,7 +197,7 @@ func TestAKubeconfigThatCannotBeUsedIsRefused(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := rebuildKubeconfig(tt.untrusted, newScope(testCloudSpace("default")).names, "https://example.com")
+			got, err := rebuildKubeconfig(tt.untrusted, grantedScope(testCloudSpace("default")).names, "https://example.com")
 			if err == nil || err.Error() != tt.want || got != nil {
 				t.Errorf("got %v, %v, want the error %q and nothing else", got, err, tt.want)
 			}
@@ -211,7 +211,7 @@ func TestAKubeconfigAtTheSizeLimitIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	text = append(text, bytes.Repeat([]byte("\n"), 64<<10-len(text))...)
-	if _, err := rebuildKubeconfig(text, newScope(testCloudSpace("default")).names, "https://example.com"); err != nil {
+	if _, err := rebuildKubeconfig(text, grantedScope(testCloudSpace("default")).names, "https://example.com"); err != nil {
 		t.Error(err)
 	}
 }

@@ -127,7 +127,7 @@ func TestLifecycle(t *testing.T) {
 // live makes one pass, and sees that a second one would change nothing.
 func live(t *testing.T, r *Reconciler, object *v1alpha1.CloudSpace, m moment) {
 	t.Helper()
-	s := newScope(object)
+	s := grantedScope(object)
 	s.backoff = retry.Backoff{Base: 5 * time.Second, Max: 5 * time.Minute}
 	if m.change != nil {
 		m.change(s)

@@ -28,7 +28,7 @@ func TestAMendedReleaseIsToldAndCounted(t *testing.T) {
 			recorder := events.NewFakeRecorder(1)
 			counter := mended.WithLabelValues(roleFlux, tt.cause)
 			before := testutil.ToFloat64(counter)
-			(&Reconciler{Recorder: recorder}).tellMended(newScope(testCloudSpace("default")), roleFlux, tt.release)
+			(&Reconciler{Recorder: recorder}).tellMended(grantedScope(testCloudSpace("default")), roleFlux, tt.release)
 			if got := testutil.ToFloat64(counter) - before; got != 1 {
 				t.Errorf("counted %v times", got)
 			}

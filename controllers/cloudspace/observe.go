@@ -26,17 +26,19 @@ import (
 type observed struct {
 	tenant          *v1alpha1.Tenant
 	tenantNamespace *corev1.Namespace
-	namespace       *corev1.Namespace
-	access          *rbacv1.RoleBinding
-	limits          *corev1.LimitRange
-	quotas          quotas
-	charts          map[string]chartSource
-	controlPlane    *helmv2.HelmRelease
-	apiServer       *appsv1.Deployment
-	etcd            *appsv1.StatefulSet
-	flux            *helmv2.HelmRelease
-	advisor         *helmv2.HelmRelease
-	kubeconfig      *corev1.Secret
+	// tenantQuota has the ledger of the tenant.
+	tenantQuota  *v1alpha1.TenantQuota
+	namespace    *corev1.Namespace
+	access       *rbacv1.RoleBinding
+	limits       *corev1.LimitRange
+	quotas       quotas
+	charts       map[string]chartSource
+	controlPlane *helmv2.HelmRelease
+	apiServer    *appsv1.Deployment
+	etcd         *appsv1.StatefulSet
+	flux         *helmv2.HelmRelease
+	advisor      *helmv2.HelmRelease
+	kubeconfig   *corev1.Secret
 	// pullSecrets are the copies in the host namespace, by name; nil when none are looked for.
 	pullSecrets map[string]*corev1.Secret
 	// parts is what the chart of the control plane made.
@@ -71,6 +73,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 	return errors.Join(
 		apply.Read(ctx, r.Client, &o.tenant, "", s.tenantID),
 		apply.Read(ctx, r.Client, &o.tenantNamespace, "", s.object.Namespace),
+		apply.Read(ctx, r.Client, &o.tenantQuota, "", s.tenantID),
 		apply.Read(ctx, r.Client, &o.namespace, "", host),
 		apply.Read(ctx, r.Client, &o.access, host, accessName),
 		apply.Read(ctx, r.Client, &o.limits, host, limitsName),

@@ -27,7 +27,7 @@ func TestObjectsForAPrivateRegistry(t *testing.T) {
 	platform := testPlatform(t)
 	platform.Images.PullSecrets = []string{"mirror", "other"}
 	platform.Charts.Flux.SecretName, platform.Charts.Flux.CertSecretName = "charts-login", "charts-authority"
-	s := newScope(testCloudSpace("staging"))
+	s := grantedScope(testCloudSpace("staging"))
 	controlPlane, err := desiredControlPlane(s, platform, Values{})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 // The ResourceQuotas of a host namespace. The first counts all that is there, the others its control plane and all but that, by the
 // PriorityClass: whatever a tenant runs, the share of the control plane is left to it.
 const (
-	quotaName             = "cloudspace"
+	quotaName             = names.HostQuota
 	controlPlaneQuotaName = "cloudspace-control-plane"
 	workloadQuotaName     = "cloudspace-workload"
 )

@@ -78,7 +78,7 @@ func (p *plan) divideDisk(total *corev1.ResourceQuota) {
 // fitAll tells whether what was granted has room for each of the sizes.
 func (r *Reconciler) fitAll(s *scope, sizes []configv1alpha1.Size) error {
 	for _, size := range sizes {
-		if err := fits(s.granted, s.object.Spec.ControlPlane, size, r.Platform.LimitFactors); err != nil {
+		if err := s.hasRoom(size, r.Platform.LimitFactors); err != nil {
 			return err
 		}
 	}

@@ -185,6 +185,10 @@ func TestANewCloudSpaceThatIsTooSmallIsRefused(t *testing.T) {
 	r, s := resizable(t)
 	s.object.Status.Timeline, s.observed = nil, observed{}
 	s.granted.CPU = resource.MustParse("1")
+	if _, err := r.planQuotas(s); step.Class(err) != "Wait" {
+		t.Errorf("got %v, want it to wait: what it asks for would be enough", err)
+	}
+	s.object.Spec.Resources = s.granted
 	if _, err := r.planQuotas(s); step.Class(err) != "Terminal" || !strings.Contains(err.Error(), "at least 2 CPU") {
 		t.Errorf("got %v, want it refused, with the least that it needs", err)
 	}

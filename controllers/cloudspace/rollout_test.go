@@ -45,7 +45,7 @@ func newFleet(t *testing.T, limits configv1alpha1.Rollout, tenants ...string) *f
 	f.Rollout = &Rollout{Reader: f.client, Limits: limits, Patience: 15 * time.Minute, Clock: f.clock}
 	for _, tenant := range tenants {
 		f.create(f.cloudSpace(tenant))
-		s := newScope(f.cloudSpace(tenant))
+		s := grantedScope(f.cloudSpace(tenant))
 		f.create(&helmv2.HelmRelease{ObjectMeta: metav1.ObjectMeta{
 			Name: s.names.ControlPlaneRelease(), Namespace: "kubeopera-system", Labels: s.owner.Labels(),
 		}})
@@ -75,7 +75,7 @@ func (f *fleet) cloudSpace(of string) *v1alpha1.CloudSpace {
 func (f *fleet) rolls(of, cause string) {
 	f.t.Helper()
 	release := &helmv2.HelmRelease{}
-	name := newScope(f.cloudSpace(of)).names.ControlPlaneRelease()
+	name := grantedScope(f.cloudSpace(of)).names.ControlPlaneRelease()
 	if err := f.client.Get(f.t.Context(), client.ObjectKey{Namespace: "kubeopera-system", Name: name}, release); err != nil {
 		f.t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func (f *fleet) fails(of string, status v1alpha1.CloudSpaceStatus) {
 func (f *fleet) deletes(of string) {
 	f.t.Helper()
 	release := &helmv2.HelmRelease{}
-	key := client.ObjectKey{Namespace: "kubeopera-system", Name: newScope(f.cloudSpace(of)).names.ControlPlaneRelease()}
+	key := client.ObjectKey{Namespace: "kubeopera-system", Name: grantedScope(f.cloudSpace(of)).names.ControlPlaneRelease()}
 	if err := f.client.Get(f.t.Context(), key, release); err != nil {
 		f.t.Fatal(err)
 	}

@@ -33,6 +33,7 @@ import (
 // +kubebuilder:rbac:groups=tenancy.kubeopera.io,resources=cloudspaces,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=tenancy.kubeopera.io,resources=cloudspaces/status,verbs=patch
 // +kubebuilder:rbac:groups=tenancy.kubeopera.io,resources=tenants,verbs=get;list;watch
+// +kubebuilder:rbac:groups=tenancy.kubeopera.io,resources=tenantquotas,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch;create;update;delete
 // +kubebuilder:rbac:groups="",resources=resourcequotas;limitranges,verbs=get;list;watch;create;update
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=ingresses,verbs=get;list;watch;create;update;delete
@@ -74,6 +75,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		For(&v1alpha1.CloudSpace{}, builder.WithPredicates(asked)).
 		Watches(&v1alpha1.CloudSpace{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(comesOrGoes)).
 		Watches(&v1alpha1.Tenant{}, handler.EnqueueRequestsFromMapFunc(r.ofTenant), builder.WithPredicates(predicate.Funcs{UpdateFunc: tenantChanged})).
+		Watches(&v1alpha1.TenantQuota{}, r.ledgerTurned()).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
 		Watches(&corev1.ResourceQuota{}, owner).
 		Watches(&corev1.LimitRange{}, owner).

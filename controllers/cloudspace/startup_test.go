@@ -95,7 +95,7 @@ func starting(since time.Duration) *scope {
 	object.Status.Conditions = []metav1.Condition{
 		{Type: "ControlPlaneReady", Status: metav1.ConditionFalse, Reason: "Starting", LastTransitionTime: metav1.NewTime(noon.Add(-since))},
 	}
-	s := newScope(object)
+	s := grantedScope(object)
 	s.now, s.token = noon, "now"
 	s.observed.controlPlane = startingRelease()
 	s.observed.etcd = runningEtcd()

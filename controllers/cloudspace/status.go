@@ -68,7 +68,7 @@ func phase(c []metav1.Condition, wasActive bool) v1alpha1.CloudSpacePhase {
 		return v1alpha1.CloudSpaceFailed
 	case isTrue(v1alpha1.ConditionKubeconfigReady):
 		return v1alpha1.CloudSpaceInstallingFlux
-	case isTrue(v1alpha1.ConditionQuotaReserved):
+	case isTrue(v1alpha1.ConditionQuotaReserved), isTrue(v1alpha1.ConditionNamespaceReady):
 		return v1alpha1.CloudSpaceProvisioning
 	default:
 		return v1alpha1.CloudSpacePending

@@ -121,7 +121,7 @@ func TestNewStatusSaysWhatWasObserved(t *testing.T) {
 			if tt.object != nil {
 				tt.object(object)
 			}
-			s := newScope(object)
+			s := grantedScope(object)
 			if tt.observed != nil {
 				tt.observed(s)
 			}
@@ -195,7 +195,7 @@ func TestTheReportOfTakingDown(t *testing.T) {
 				c.Status.Timeline = []v1alpha1.PhaseTransition{{Phase: "Active", Time: metav1.NewTime(noon)}}
 				c.Status.Deletion = []v1alpha1.DeletionStep{{Step: "Old", Done: true}}
 			})
-			object.Status = deletingStatus(newScope(object), down(tt.errs), noon.Add(time.Minute))
+			object.Status = deletingStatus(grantedScope(object), down(tt.errs), noon.Add(time.Minute))
 			if diff := cmp.Diff(tt.want, object.Status.Deletion); diff != "" {
 				t.Errorf("report (-want +got):\n%s", diff)
 			}

@@ -35,23 +35,6 @@ func (r *Reconciler) steps() []step.Step[*scope] {
 	}
 }
 
-// reserveQuota grants what a CloudSpace of an existing Tenant asks for. The Tenant is the one whose namespace the CloudSpace
-// is in: the namespace must carry the tenant's label, which is reserved to administrators, not only the name.
-func (r *Reconciler) reserveQuota(_ context.Context, s *scope) error {
-	if s.tenantID == "" {
-		return step.Terminal(v1alpha1.ReasonTenantNotFound, "a CloudSpace must be in the namespace of a Tenant, tenant-<id>")
-	}
-	o := s.observed
-	if o.tenant == nil || !o.tenant.DeletionTimestamp.IsZero() {
-		return step.Wait(v1alpha1.ReasonTenantNotFound, fmt.Sprintf("waiting for Tenant %s", s.tenantID))
-	}
-	if o.tenantNamespace == nil || o.tenantNamespace.Labels[v1alpha1.LabelTenant] != s.tenantID {
-		return step.Wait(v1alpha1.ReasonTenantNotFound, fmt.Sprintf("waiting for namespace %s to become that of Tenant %s", s.object.Namespace, s.tenantID))
-	}
-	s.granted = s.object.Spec.Resources
-	return nil
-}
-
 func (r *Reconciler) ensureNamespace(ctx context.Context, s *scope) (err error) {
 	o := &s.observed
 	if o.namespace, err = apply.Ensure(ctx, r.Applier, s.owner, o.namespace, desiredNamespace(s, r.Platform)); err != nil {

@@ -33,6 +33,9 @@ type target struct {
 func (r *Reconciler) target(ctx context.Context, s *scope) (target, error) {
 	version, size, err := r.offered(s.object.Spec)
 	if err == nil {
+		err = s.hasRoom(size, r.Platform.LimitFactors)
+	}
+	if err == nil {
 		err = r.admitEndpoint(ctx, s)
 	}
 	if err == nil {
@@ -44,7 +47,7 @@ func (r *Reconciler) target(ctx context.Context, s *scope) (target, error) {
 	if err == nil {
 		err = r.vclusterFollows(s)
 	}
-	if step.Class(err) == "Terminal" {
+	if class := step.Class(err); class == "Terminal" || class == "Wait" {
 		return target{hold: true, short: err}, nil
 	}
 	if err != nil {

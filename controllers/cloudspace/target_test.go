@@ -45,7 +45,7 @@ func offering(t *testing.T, versions ...string) *Reconciler {
 // runningWith is a CloudSpace whose control plane was active with one version, proven, and whose release asks for another.
 func runningWith(t *testing.T, r *Reconciler, proven, releaseAsksFor string) *scope {
 	t.Helper()
-	s := newScope(testCloudSpace("default"))
+	s := grantedScope(testCloudSpace("default"))
 	s.object.Status.Timeline = []v1alpha1.PhaseTransition{{Phase: "Active"}}
 	s.object.Status.Conditions = []metav1.Condition{{Type: "ControlPlaneReady", Status: metav1.ConditionTrue, Reason: "Succeeded"}}
 	s.object.Status.Versions = v1alpha1.CloudSpaceVersions{Kubernetes: proven, VCluster: r.Platform.Charts.VCluster.Version}
@@ -168,7 +168,7 @@ func TestANewControlPlaneGetsAllOrNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := offering(t, "v1.36.0", "v1.34.0", "v1.33.0")
 			r.Host = tt.host
-			s := newScope(testCloudSpace("default"))
+			s := grantedScope(testCloudSpace("default"))
 			s.observed.controlPlane = releaseWith(t, r, s, "v1.36.9")
 			s.object.Spec.KubernetesVersion = tt.asked
 			if tt.cpu != "" {

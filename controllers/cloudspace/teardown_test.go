@@ -42,7 +42,7 @@ func TestReleasesAreOverdueByEitherClock(t *testing.T) {
 					}
 				}
 			})
-			if got := r.overdue(newScope(object), deadline); got != tt.want {
+			if got := r.overdue(grantedScope(object), deadline); got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})

@@ -62,7 +62,7 @@ func TestValuesOfTheVClusterChart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			values := desiredValues(newScope(object).names, object.Spec, version, size, r.Platform)
+			values := desiredValues(grantedScope(object).names, object.Spec, version, size, r.Platform)
 			text, err := yaml.Marshal(values)
 			if err != nil {
 				t.Fatal(err)
@@ -80,7 +80,7 @@ func TestTheSameCloudSpaceAlwaysHasTheSameValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		release, err := desiredControlPlane(newScope(object), r.Platform, desiredValues(newScope(object).names, object.Spec, version, size, r.Platform))
+		release, err := desiredControlPlane(grantedScope(object), r.Platform, desiredValues(newScope(object).names, object.Spec, version, size, r.Platform))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestTheDocsListTheImagesOfControlPlanes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := newScope(testCloudSpace("default")).names
+	n := grantedScope(testCloudSpace("default")).names
 	for _, version := range platform.Kubernetes {
 		values := desiredValues(n, v1alpha1.CloudSpaceSpec{}, version, platform.Sizes["Small"], platform).ControlPlane
 		images := []string{values.CoreDNS.Deployment.Image}

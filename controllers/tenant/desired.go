@@ -57,7 +57,7 @@ func subject(member v1alpha1.Member) rbacv1.Subject {
 // CloudSpace itself stays until the template changes.
 func desiredCloudSpace(s *scope) (*v1alpha1.CloudSpace, error) {
 	template := s.object.Spec.DefaultCloudSpace.Template.Spec
-	version, err := templateVersion(template)
+	version, err := digestOf(template)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +75,9 @@ func desiredCloudSpace(s *scope) (*v1alpha1.CloudSpace, error) {
 	return desired, nil
 }
 
-func templateVersion(template v1alpha1.CloudSpaceSpec) (string, error) {
-	text, err := json.Marshal(template)
+// digestOf is short, and the same for the same value.
+func digestOf(value any) (string, error) {
+	text, err := json.Marshal(value)
 	if err != nil {
 		return "", err
 	}

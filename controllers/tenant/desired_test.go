@@ -58,7 +58,7 @@ func TestEveryRoleHasAClusterRole(t *testing.T) {
 // A template sets the default CloudSpace when it is new or changes; between, what was changed on the CloudSpace itself stays.
 func TestTheTemplateOfTheDefaultCloudSpace(t *testing.T) {
 	versionOf := func(template v1alpha1.CloudSpaceSpec) string {
-		version, err := templateVersion(template)
+		version, err := digestOf(template)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,16 +109,16 @@ func TestTheTemplateOfTheDefaultCloudSpace(t *testing.T) {
 }
 
 func TestTheSameTemplateHasTheSameMark(t *testing.T) {
-	first, err := templateVersion(spec("2"))
+	first, err := digestOf(spec("2"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, same := range []v1alpha1.CloudSpaceSpec{spec("2"), spec("2000m")} {
-		if again, err := templateVersion(same); err != nil || again != first {
+		if again, err := digestOf(same); err != nil || again != first {
 			t.Errorf("got %s, %v, want %s", again, err, first)
 		}
 	}
-	if other, err := templateVersion(spec("2001m")); err != nil || other == first {
+	if other, err := digestOf(spec("2001m")); err != nil || other == first {
 		t.Errorf("another template has the mark %s, %v", other, err)
 	}
 }

@@ -112,3 +112,12 @@ func compareGolden(t *testing.T, name string, got []byte) {
 		t.Errorf("%s differs (-want +got); if it should, run the test with -update:\n%s", path, diff)
 	}
 }
+
+// countedQuota is the ResourceQuota of the tenant's namespace, as we made it and Kubernetes has counted.
+func countedQuota(s *scope) *corev1.ResourceQuota {
+	quota := desiredObjectQuota(s, noon)
+	quota.Labels = s.owner.Labels()
+	quota.Status.Hard = quota.Spec.Hard
+	quota.Status.Used = corev1.ResourceList{cloudSpaceCount: resource.MustParse("1")}
+	return quota
+}

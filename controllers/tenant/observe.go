@@ -20,6 +20,9 @@ import (
 type observed struct {
 	namespace *corev1.Namespace
 	access    map[v1alpha1.MemberRole]*rbacv1.RoleBinding
+	// quota is what the tenant may use; objectQuota bounds the objects in its namespace.
+	quota       *v1alpha1.TenantQuota
+	objectQuota *corev1.ResourceQuota
 	// cloudSpace is the default one.
 	cloudSpace  *v1alpha1.CloudSpace
 	cloudSpaces []v1alpha1.CloudSpace
@@ -39,6 +42,8 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 	list := &v1alpha1.CloudSpaceList{}
 	if err := errors.Join(
 		apply.Read(ctx, r.Client, &o.namespace, "", namespace),
+		apply.Read(ctx, r.Client, &o.quota, "", id),
+		apply.Read(ctx, r.Client, &o.objectQuota, namespace, names.HostQuota),
 		apply.Read(ctx, r.Client, &o.cloudSpace, namespace, v1alpha1.CloudSpaceDefaultName),
 		apply.Read(ctx, r.Client, &o.source, names.SystemNamespace, forDefault.KubeconfigSecret()),
 		apply.Read(ctx, r.Client, &o.kubeconfig, names.SystemNamespace, names.TenantKubeconfigSecret(id)),

@@ -5,6 +5,7 @@ package tenant
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/tools/events"
@@ -32,6 +33,8 @@ type scope struct {
 	owner    apply.Owner
 	backoff  retry.Backoff
 	observed observed
+	// comeBack is when the Tenant must be looked at again, whatever becomes of the steps; zero means that a watch will tell.
+	comeBack time.Duration
 }
 
 // Reconcile makes one pass: observe, run the steps, sum up.
@@ -73,6 +76,9 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, outcomes []step.Outco
 	// When the CloudSpace is tried again is its own affair: its watch tells.
 	if result.RequeueAfter == 0 && !followsCloudSpace(outcomes) {
 		result.RequeueAfter = retry.Wait(status.Retry, now)
+	}
+	if s.comeBack > 0 && (result.RequeueAfter == 0 || s.comeBack < result.RequeueAfter) {
+		result.RequeueAfter = s.comeBack
 	}
 	return result, nil
 }

@@ -268,7 +268,7 @@ func TestWhenATenantIsLookedAtAgain(t *testing.T) {
 			}
 			w := newWorld(t, objects...)
 			r, s := w.reconciler(), testScope(object)
-			s.observed.cloudSpace = tt.cloudSpace
+			s.observed.cloudSpace, s.observed.objectQuota = tt.cloudSpace, countedQuota(s)
 			w.refuses = tt.refuses
 			made := step.Run(t.Context(), s, []step.Step[*scope]{{Proves: "CloudSpaceReady", Do: r.ensureCloudSpace}})
 			got, err := r.finish(t.Context(), s, made)

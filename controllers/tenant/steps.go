@@ -22,6 +22,7 @@ import (
 func (r *Reconciler) steps() []step.Step[*scope] {
 	return []step.Step[*scope]{
 		{Proves: v1alpha1.ConditionNamespaceReady, Do: r.ensureNamespace},
+		{Proves: v1alpha1.ConditionQuotaConfigured, Do: r.ensureQuota},
 		{Proves: v1alpha1.ConditionAccessConfigured, Do: r.ensureAccess},
 		{Proves: v1alpha1.ConditionCloudSpaceReady, Do: r.ensureCloudSpace},
 		{Proves: v1alpha1.ConditionKubeconfigReady, Do: r.ensureKubeconfig},
@@ -80,6 +81,9 @@ func (r *Reconciler) ensureCloudSpace(ctx context.Context, s *scope) error {
 		if isNew {
 			o.cloudSpaces = append(o.cloudSpaces, *o.cloudSpace)
 		}
+	}
+	if err := r.ensureObjectQuota(ctx, s); err != nil {
+		return err
 	}
 	return follow(o.cloudSpace)
 }

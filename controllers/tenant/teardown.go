@@ -28,6 +28,7 @@ func (r *Reconciler) teardown() []step.Step[*scope] {
 		{Proves: "RemoveCloudSpaces", Do: r.removeCloudSpaces},
 		{Proves: "RemoveKubeconfig", Do: r.removeKubeconfig},
 		{Proves: "RemoveNamespace", Do: r.removeNamespace},
+		{Proves: "RemoveQuota", Do: r.removeQuota},
 		{Proves: "VerifyGone", Do: r.verifyGone},
 	}
 }
@@ -102,9 +103,18 @@ func (r *Reconciler) removeNamespace(ctx context.Context, s *scope) error {
 	return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, "waiting for the tenant's namespace")
 }
 
+// removeQuota comes last: until then CloudSpaces that are taken down hold what they had. An administrator's own quota stays.
+func (r *Reconciler) removeQuota(ctx context.Context, s *scope) error {
+	gone, err := r.Delete(ctx, s.owner, tenantQuota(s))
+	if err != nil || gone {
+		return err
+	}
+	return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, "waiting for the tenant's quota")
+}
+
 // verifyGone lets nothing of a Tenant outlive it, even when a cache was behind all the way down.
 func (r *Reconciler) verifyGone(ctx context.Context, s *scope) error {
-	for _, object := range []client.Object{kubeconfigSecret(s), tenantNamespace(s)} {
+	for _, object := range []client.Object{kubeconfigSecret(s), tenantNamespace(s), tenantQuota(s)} {
 		gone, err := r.Verify(ctx, s.owner, object)
 		if err != nil {
 			return err
@@ -122,4 +132,8 @@ func kubeconfigSecret(s *scope) *corev1.Secret {
 
 func tenantNamespace(s *scope) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names.TenantNamespace(s.object.Name)}}
+}
+
+func tenantQuota(s *scope) *v1alpha1.TenantQuota {
+	return &v1alpha1.TenantQuota{ObjectMeta: metav1.ObjectMeta{Name: s.object.Name}}
 }

@@ -20,6 +20,9 @@ const (
 	FluxNamespace = "flux-system"
 )
 
+// HostQuota is the ResourceQuota of all in a host namespace, and of the objects in a tenant namespace.
+const HostQuota = "cloudspace"
+
 // PriorityClasses that config/ ships. The class of the control plane is higher, so that workloads never evict it.
 const (
 	ControlPlanePriorityClass = "cloudspace-control-plane"

@@ -23,10 +23,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -44,7 +46,7 @@ import (
 //     they change; of others nothing.
 //   - source-controller: the artifact of a HelmChart.
 //   - vCluster: the Secret with its kubeconfig, with certificates of its own, when its API server runs.
-//   - kube-controller-manager: status.hard of a ResourceQuota, the status of Deployments and StatefulSets, and the emptying and
+//   - kube-controller-manager: status.hard of a ResourceQuota and the number of CloudSpaces in it, the status of Deployments and StatefulSets, and the emptying and
 //     ending of a namespace.
 //
 // A behaviour, by the name of the object, makes one of these hang or fail.
@@ -98,7 +100,8 @@ func newStandInManager() (ctrl.Manager, error) {
 		ctrl.NewControllerManagedBy(mgr).Named("statefulset").For(&appsv1.StatefulSet{}).Complete(reconcile.AsReconciler(c, asReconciler[*appsv1.StatefulSet](theStandIn.statefulSet))),
 		ctrl.NewControllerManagedBy(mgr).Named("helm-controller").For(&helmv2.HelmRelease{}).Complete(reconcile.AsReconciler(c, asReconciler[*helmv2.HelmRelease](theStandIn.helmRelease))),
 		ctrl.NewControllerManagedBy(mgr).Named("source-controller").For(&sourcev1.HelmChart{}).Complete(reconcile.AsReconciler(c, asReconciler[*sourcev1.HelmChart](theStandIn.helmChart))),
-		ctrl.NewControllerManagedBy(mgr).Named("resourcequota").For(&corev1.ResourceQuota{}).Complete(reconcile.AsReconciler(c, asReconciler[*corev1.ResourceQuota](theStandIn.resourceQuota))),
+		ctrl.NewControllerManagedBy(mgr).Named("resourcequota").For(&corev1.ResourceQuota{}).
+			Watches(&v1alpha1.CloudSpace{}, handler.EnqueueRequestsFromMapFunc(ofItsNamespace)).Complete(reconcile.AsReconciler(c, asReconciler[*corev1.ResourceQuota](theStandIn.resourceQuota))),
 		ctrl.NewControllerManagedBy(mgr).Named("namespace").For(&corev1.Namespace{}).Complete(reconcile.AsReconciler(c, asReconciler[*corev1.Namespace](theStandIn.namespace))),
 	} {
 		if failed != nil {
@@ -368,9 +371,6 @@ func (s *standIn) resourceQuota(ctx context.Context, quota *corev1.ResourceQuota
 	if s.of(quota.Name + "." + quota.Namespace).hang {
 		return true, nil
 	}
-	if equality.Semantic.DeepEqual(quota.Spec.Hard, quota.Status.Hard) {
-		return false, nil
-	}
 	before := quota.DeepCopy()
 	quota.Status.Hard = quota.Spec.Hard
 	used := corev1.ResourceList{}
@@ -378,7 +378,25 @@ func (s *standIn) resourceQuota(ctx context.Context, quota *corev1.ResourceQuota
 		used[name] = quota.Status.Used[name]
 	}
 	quota.Status.Used = used
+	if _, counts := quota.Spec.Hard[cloudSpaceCount]; counts {
+		list := &v1alpha1.CloudSpaceList{}
+		if err := s.client.List(ctx, list, client.InNamespace(quota.Namespace)); err != nil {
+			return false, err
+		}
+		used[cloudSpaceCount] = *resource.NewQuantity(int64(len(list.Items)), resource.DecimalSI)
+	}
+	if equality.Semantic.DeepEqual(before.Status, quota.Status) {
+		return false, nil
+	}
 	return false, s.client.Status().Patch(ctx, quota, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// cloudSpaceCount is how a ResourceQuota calls the number of CloudSpaces.
+const cloudSpaceCount = corev1.ResourceName("count/cloudspaces.tenancy.kubeopera.io")
+
+// ofItsNamespace finds the ResourceQuota that counts a CloudSpace.
+func ofItsNamespace(_ context.Context, object client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: "cloudspace"}}}
 }
 
 // namespace empties a namespace that is being deleted and ends it.

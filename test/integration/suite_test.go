@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 	"github.com/tantilium/cloud-runner/controllers"
 )
 
@@ -123,6 +124,7 @@ func start(ctx context.Context, environment *envtest.Environment) (running []cha
 	// Retries must not make tests slow; the waits themselves are tested with a clock of their own.
 	platform.Backoff.Base.Duration, platform.Backoff.Max.Duration = 50*time.Millisecond, 500*time.Millisecond
 	platform.Deadlines.InnerRelease.Duration, platform.Deadlines.Release.Duration = 2*time.Second, 6*time.Second
+	platform.TenantQuota.Hard = v1alpha1.QuotaAmounts{}
 	platform.Endpoint = configv1alpha1.Endpoint{
 		LoadBalancer: &configv1alpha1.LoadBalancerEndpoint{},
 		Hostname: &configv1alpha1.HostnameEndpoint{

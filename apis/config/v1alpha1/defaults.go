@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tenancyv1alpha1 "github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 )
 
 // SetDefaults fills in what a PlatformConfig may leave out.
@@ -16,6 +18,15 @@ func SetDefaults(c *PlatformConfig) {
 	defaultTo(&c.LimitFactors.Memory, 2)
 	if c.PodEphemeralStorage.IsZero() {
 		c.PodEphemeralStorage = resource.MustParse("4Gi")
+	}
+	if c.TenantQuota.Hard == nil {
+		c.TenantQuota.Hard = tenancyv1alpha1.QuotaAmounts{
+			tenancyv1alpha1.QuotaCloudSpaces: resource.MustParse("4"),
+			tenancyv1alpha1.QuotaCPU:         resource.MustParse("16"),
+			tenancyv1alpha1.QuotaMemory:      resource.MustParse("32Gi"),
+			tenancyv1alpha1.QuotaStorage:     resource.MustParse("100Gi"),
+			tenancyv1alpha1.QuotaPods:        resource.MustParse("200"),
+		}
 	}
 	defaultDuration(&c.Deadlines.Namespace, 2*time.Minute)
 	defaultDuration(&c.Deadlines.ControlPlane, 15*time.Minute)

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	tenancyv1alpha1 "github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 )
 
 // SchemeGroupVersion is the group and version of PlatformConfig.
@@ -53,6 +55,9 @@ type PlatformConfig struct {
 	// podEphemeralStorage is the most that a pod of a CloudSpace may use of a node's disk: logs, what containers write, and emptyDir
 	// volumes. At least 1Gi. A control plane whose size allows it more has more. Default 4Gi.
 	PodEphemeralStorage resource.Quantity `json:"podEphemeralStorage,omitzero"`
+
+	// tenantQuota is for Tenants for which no administrator made a TenantQuota.
+	TenantQuota TenantQuota `json:"tenantQuota,omitzero"`
 
 	// deadlines after which a step that is not done counts as failed. It is tried on all the same.
 	Deadlines Deadlines `json:"deadlines,omitzero"`
@@ -158,6 +163,13 @@ type LimitFactors struct {
 
 	// memory factor, 1 to 100. Default 2.
 	Memory int64 `json:"memory,omitempty"`
+}
+
+// TenantQuota is what a tenant may use, all CloudSpaces together.
+type TenantQuota struct {
+	// hard, as in spec.hard of a TenantQuota: cloudspaces (at most 500), cpu, memory, storage, pods. What is left out is not limited. Default
+	// {cloudspaces: 4, cpu: 16, memory: 32Gi, storage: 100Gi, pods: 200}.
+	Hard tenancyv1alpha1.QuotaAmounts `json:"hard,omitempty"`
 }
 
 // Deadlines of the steps of a CloudSpace, each counted from the step's first try.

@@ -6,8 +6,10 @@ package v1alpha1
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
+
+	tenancyv1alpha1 "github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 )
 
 // DefaultSize must be among the sizes: CloudSpaces have it unless they ask for another.
@@ -50,9 +54,30 @@ func Validate(c *PlatformConfig) field.ErrorList {
 	errs = append(errs, validateFactor(c.LimitFactors.CPU, field.NewPath("limitFactors", "cpu"))...)
 	errs = append(errs, validateFactor(c.LimitFactors.Memory, field.NewPath("limitFactors", "memory"))...)
 	errs = append(errs, validatePodEphemeralStorage(c.PodEphemeralStorage, field.NewPath("podEphemeralStorage"))...)
+	errs = append(errs, validateTenantQuota(c.TenantQuota.Hard, field.NewPath("tenantQuota", "hard"))...)
 	errs = append(errs, validateCount(c.Rollout.MaxConcurrent, 1, field.NewPath("rollout", "maxConcurrent"))...)
 	errs = append(errs, validateCount(c.Rollout.MaxFailed, 0, field.NewPath("rollout", "maxFailed"))...)
 	errs = append(errs, validateDurations(c)...)
+	return errs
+}
+
+// validateTenantQuota repeats the schema of TenantQuota: one that the API server refuses would leave every new Tenant without.
+func validateTenantQuota(hard tenancyv1alpha1.QuotaAmounts, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(hard)) {
+		amount, most := hard[name], resource.MustParse("1Ei")
+		switch name {
+		case tenancyv1alpha1.QuotaCPU, tenancyv1alpha1.QuotaMemory, tenancyv1alpha1.QuotaStorage, tenancyv1alpha1.QuotaPods:
+		case tenancyv1alpha1.QuotaCloudSpaces:
+			most = resource.MustParse("500")
+		default:
+			errs = append(errs, field.NotSupported(path, name, []string{"cloudspaces", "cpu", "memory", "storage", "pods"}))
+			continue
+		}
+		if amount.Sign() < 0 || amount.Cmp(most) > 0 {
+			errs = append(errs, field.Invalid(path.Key(string(name)), amount.String(), "must be between 0 and "+most.String()))
+		}
+	}
 	return errs
 }
 

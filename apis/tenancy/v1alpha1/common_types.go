@@ -29,6 +29,10 @@ const AnnotationGeneration = "tenancy.kubeopera.io/generation"
 // again when the template changes; between, changes of the CloudSpace itself stay.
 const AnnotationTemplate = "tenancy.kubeopera.io/template"
 
+// AnnotationDefaultQuota stands on a TenantQuota that the platform made for a Tenant that had none: which default it has. Once its spec is
+// another, it is the administrators' own.
+const AnnotationDefaultQuota = "tenancy.kubeopera.io/default-quota"
+
 // Finalizers that hold a Tenant or CloudSpace until nothing of it is left on the host cluster.
 const (
 	FinalizerTenant     = "tenancy.kubeopera.io/tenant"

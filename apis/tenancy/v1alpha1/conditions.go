@@ -25,9 +25,13 @@ const (
 
 // Condition types that only a Tenant has; it shares NamespaceReady and KubeconfigReady with the CloudSpace.
 const (
+	ConditionQuotaConfigured  = "QuotaConfigured"
 	ConditionAccessConfigured = "AccessConfigured"
 	ConditionCloudSpaceReady  = "CloudSpaceReady"
 )
+
+// ConditionOverCommitted is present on a TenantQuota only when True: more is reserved than it allows, because it was lowered.
+const ConditionOverCommitted = "OverCommitted"
 
 // Reasons of conditions: a closed list, each with one meaning. docs/operations.md says what to do about each.
 const (
@@ -67,6 +71,14 @@ const (
 	ReasonRolloutStopped = "RolloutStopped"
 	// ReasonResourcesTooSmall means that spec.resources have no room for the control plane and what belongs to it.
 	ReasonResourcesTooSmall = "ResourcesTooSmall"
+	// ReasonQuotaPending means that the tenant's quota has not answered yet.
+	ReasonQuotaPending = "QuotaPending"
+	// ReasonQuotaExhausted means that the tenant's quota has no room for what is asked for. It is waited for, oldest first.
+	ReasonQuotaExhausted = "QuotaExhausted"
+	// ReasonEnforced stands on Ready of a TenantQuota: its ledger is kept.
+	ReasonEnforced = "Enforced"
+	// ReasonHardLowered stands on OverCommitted.
+	ReasonHardLowered = "HardLowered"
 	// ReasonTerminating means that an earlier object of the same name is still being deleted.
 	ReasonTerminating = "Terminating"
 	// ReasonWaitingForQuota means that Kubernetes has not taken up the ResourceQuota of the host namespace yet.

@@ -34,6 +34,7 @@ type TenantQuotaSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, quantity(string(self[k])).compareTo(quantity('0')) >= 0)",message="amounts cannot be negative"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, quantity(string(self[k])).compareTo(quantity('1Ei')) <= 0)",message="amounts can be at most 1Ei"
 	// +kubebuilder:validation:XValidation:rule="!('cloudspaces' in self) || quantity(string(self['cloudspaces'])).compareTo(quantity('500')) <= 0",message="cloudspaces can be at most 500"
+	// +kubebuilder:validation:XValidation:rule="['cloudspaces', 'pods'].all(k, !(k in self) || quantity(string(self[k])).isInteger())",message="cloudspaces and pods are whole numbers"
 	Hard QuotaAmounts `json:"hard,omitempty"`
 }
 
@@ -61,6 +62,11 @@ type TenantQuotaStatus struct {
 	// free is hard less reserved.
 	// +optional
 	Free QuotaAmounts `json:"free,omitempty"`
+
+	// usage says reserved/hard for each resource, for people.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=5
+	Usage map[QuotaResource]string `json:"usage,omitempty"`
 
 	// reservations by CloudSpace.
 	// +optional
@@ -112,7 +118,12 @@ type QuotaWaiting struct {
 	// +kubebuilder:validation:MaxLength=20
 	CloudSpace string `json:"cloudSpace"`
 
-	// missing is what lacks for a grant.
+	// uid of the CloudSpace.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	UID string `json:"uid,omitempty"`
+
+	// missing is what lacks for a grant. With nothing in it, something is left of an earlier CloudSpace of the same name.
 	// +optional
 	Missing QuotaAmounts `json:"missing,omitempty"`
 
@@ -128,11 +139,12 @@ type QuotaWaiting struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=tq,categories={kubeopera}
-// +kubebuilder:printcolumn:name="CloudSpaces",type=string,JSONPath=`.spec.hard.cloudspaces`
-// +kubebuilder:printcolumn:name="CPU",type=string,JSONPath=`.spec.hard.cpu`
-// +kubebuilder:printcolumn:name="Memory",type=string,JSONPath=`.spec.hard.memory`
-// +kubebuilder:printcolumn:name="Storage",type=string,JSONPath=`.spec.hard.storage`
-// +kubebuilder:printcolumn:name="Pods",type=string,JSONPath=`.spec.hard.pods`
+// +kubebuilder:printcolumn:name="CloudSpaces",type=string,JSONPath=`.status.usage.cloudspaces`
+// +kubebuilder:printcolumn:name="CPU",type=string,JSONPath=`.status.usage.cpu`
+// +kubebuilder:printcolumn:name="Memory",type=string,JSONPath=`.status.usage.memory`
+// +kubebuilder:printcolumn:name="Storage",type=string,JSONPath=`.status.usage.storage`
+// +kubebuilder:printcolumn:name="Pods",type=string,JSONPath=`.status.usage.pods`
+// +kubebuilder:printcolumn:name="Waiting",type=integer,JSONPath=`.status.waitingCount`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 24",message="a tenant id can have at most 24 characters"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([a-z0-9]|-[a-z0-9])*$')",message="a tenant id must start with a letter, consist of lower case letters, digits and single dashes, and not end with a dash"
@@ -150,6 +162,7 @@ type TenantQuota struct {
 
 	// status is the ledger.
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status TenantQuotaStatus `json:"status,omitzero"`
 }
 

@@ -655,6 +655,13 @@ func (in *TenantQuotaStatus) DeepCopyInto(out *TenantQuotaStatus) {
 			(*out)[key] = val.DeepCopy()
 		}
 	}
+	if in.Usage != nil {
+		in, out := &in.Usage, &out.Usage
+		*out = make(map[QuotaResource]string, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	if in.Reservations != nil {
 		in, out := &in.Reservations, &out.Reservations
 		*out = make([]QuotaReservation, len(*in))

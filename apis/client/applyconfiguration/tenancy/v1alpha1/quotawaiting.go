@@ -17,7 +17,9 @@ import (
 type QuotaWaitingApplyConfiguration struct {
 	// cloudSpace by its name.
 	CloudSpace *string `json:"cloudSpace,omitempty"`
-	// missing is what lacks for a grant.
+	// uid of the CloudSpace.
+	UID *string `json:"uid,omitempty"`
+	// missing is what lacks for a grant. With nothing in it, something is left of an earlier CloudSpace of the same name.
 	Missing *tenancyv1alpha1.QuotaAmounts `json:"missing,omitempty"`
 	// since is when it began to wait.
 	Since *v1.Time `json:"since,omitempty"`
@@ -34,6 +36,14 @@ func QuotaWaiting() *QuotaWaitingApplyConfiguration {
 // If called multiple times, the CloudSpace field is set to the value of the last call.
 func (b *QuotaWaitingApplyConfiguration) WithCloudSpace(value string) *QuotaWaitingApplyConfiguration {
 	b.CloudSpace = &value
+	return b
+}
+
+// WithUID sets the UID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the UID field is set to the value of the last call.
+func (b *QuotaWaitingApplyConfiguration) WithUID(value string) *QuotaWaitingApplyConfiguration {
+	b.UID = &value
 	return b
 }
 

@@ -25,6 +25,8 @@ type TenantQuotaStatusApplyConfiguration struct {
 	Reserved *tenancyv1alpha1.QuotaAmounts `json:"reserved,omitempty"`
 	// free is hard less reserved.
 	Free *tenancyv1alpha1.QuotaAmounts `json:"free,omitempty"`
+	// usage says reserved/hard for each resource, for people.
+	Usage map[tenancyv1alpha1.QuotaResource]string `json:"usage,omitempty"`
 	// reservations by CloudSpace.
 	Reservations []QuotaReservationApplyConfiguration `json:"reservations,omitempty"`
 	// waiting lists the first CloudSpaces that wait for room.
@@ -81,6 +83,20 @@ func (b *TenantQuotaStatusApplyConfiguration) WithReserved(value tenancyv1alpha1
 // If called multiple times, the Free field is set to the value of the last call.
 func (b *TenantQuotaStatusApplyConfiguration) WithFree(value tenancyv1alpha1.QuotaAmounts) *TenantQuotaStatusApplyConfiguration {
 	b.Free = &value
+	return b
+}
+
+// WithUsage puts the entries into the Usage field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, the entries provided by each call will be put on the Usage field,
+// overwriting an existing map entries in Usage field with the same key.
+func (b *TenantQuotaStatusApplyConfiguration) WithUsage(entries map[tenancyv1alpha1.QuotaResource]string) *TenantQuotaStatusApplyConfiguration {
+	if b.Usage == nil && len(entries) > 0 {
+		b.Usage = make(map[tenancyv1alpha1.QuotaResource]string, len(entries))
+	}
+	for k, v := range entries {
+		b.Usage[k] = v
+	}
 	return b
 }
 

@@ -1,0 +1,123 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tenantquota
+
+import (
+	"context"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/apply"
+	"github.com/tantilium/cloud-runner/internal/names"
+	"github.com/tantilium/cloud-runner/internal/quota"
+)
+
+// claims are those of a tenant's CloudSpaces, and of what is left of CloudSpaces that are gone. Those whose UID is in confirm are read from
+// the API server, the others from the caches.
+func (r *Reconciler) claims(ctx context.Context, object *v1alpha1.TenantQuota, confirm map[string]bool) (claims []quota.Claim, err error) {
+	list, seen := &v1alpha1.CloudSpaceList{}, sets.New[string]()
+	if err := r.Client.List(ctx, list, client.InNamespace(names.TenantNamespace(object.Name)), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		uid := string(list.Items[i].UID)
+		if confirm[uid] {
+			continue
+		}
+		claim, err := claimOf(ctx, r.Client, object.Name, &list.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		claims = append(claims, claim)
+		seen.Insert(uid)
+	}
+	for _, reservation := range object.Status.Reservations {
+		if seen.Has(reservation.UID) {
+			continue
+		}
+		reader := client.Reader(r.Client)
+		if confirm[reservation.UID] {
+			reader = r.Live
+		}
+		claim, err := claimTo(ctx, reader, object.Name, reservation)
+		if err != nil {
+			return nil, err
+		}
+		if claim != nil {
+			claims = append(claims, *claim)
+		}
+	}
+	return claims, nil
+}
+
+// claimTo finds who has a claim to a reservation: its CloudSpace, or what is left of that; nil when nothing is.
+func claimTo(ctx context.Context, reader client.Reader, tenantID string, reservation v1alpha1.QuotaReservation) (*quota.Claim, error) {
+	var cloudSpace *v1alpha1.CloudSpace
+	if err := apply.Read(ctx, reader, &cloudSpace, names.TenantNamespace(tenantID), reservation.CloudSpace); err != nil {
+		return nil, err
+	}
+	if cloudSpace != nil && string(cloudSpace.UID) == reservation.UID {
+		claim, err := claimOf(ctx, reader, tenantID, cloudSpace)
+		return &claim, err
+	}
+	holds, _, err := held(ctx, reader, tenantID, reservation.CloudSpace, types.UID(reservation.UID))
+	if err != nil || holds == nil {
+		return nil, err
+	}
+	return &quota.Claim{Name: reservation.CloudSpace, UID: reservation.UID, Holds: holds}, nil
+}
+
+func claimOf(ctx context.Context, reader client.Reader, tenantID string, cloudSpace *v1alpha1.CloudSpace) (quota.Claim, error) {
+	claim := quota.Claim{Name: cloudSpace.Name, UID: string(cloudSpace.UID), Created: cloudSpace.CreationTimestamp.Time}
+	holds, total, err := held(ctx, reader, tenantID, cloudSpace.Name, cloudSpace.UID)
+	if err != nil {
+		return claim, err
+	}
+	claim.Holds = holds
+	if cloudSpace.DeletionTimestamp.IsZero() {
+		claim.Asks, claim.Settled = quota.Of(cloudSpace.Spec.Resources), settled(cloudSpace, total)
+	}
+	return claim, nil
+}
+
+// settled tells whether the host cluster follows the very spec that a CloudSpace has, or a later one, and Kubernetes enforces it.
+func settled(cloudSpace *v1alpha1.CloudSpace, total *corev1.ResourceQuota) bool {
+	if total == nil {
+		return false
+	}
+	follows, err := strconv.ParseInt(total.Annotations[v1alpha1.AnnotationGeneration], 10, 64)
+	return err == nil && follows >= cloudSpace.Generation && equality.Semantic.DeepEqual(total.Spec.Hard, total.Status.Hard)
+}
+
+// held is what there is of a CloudSpace on the host cluster, nil when nothing is, and the quota of its namespace if that is there. A
+// namespace under its name that says of nobody whose it is may be its own.
+func held(ctx context.Context, reader client.Reader, tenantID, name string, uid types.UID) (v1alpha1.QuotaAmounts, *corev1.ResourceQuota, error) {
+	host, err := names.ForCloudSpace(tenantID, name)
+	if err != nil {
+		// Nothing can be made under such a name.
+		return nil, nil, nil //nolint:nilerr // see above.
+	}
+	var namespace *corev1.Namespace
+	if err := apply.Read(ctx, reader, &namespace, "", host.HostNamespace()); err != nil || namespace == nil {
+		return nil, nil, err
+	}
+	owner := apply.Owner{UID: uid}
+	if _, owned := namespace.Labels[v1alpha1.LabelOwnerUID]; owned && !owner.Owns(namespace) {
+		return nil, nil, nil
+	}
+	var total *corev1.ResourceQuota
+	if err := apply.Read(ctx, reader, &total, host.HostNamespace(), names.HostQuota); err != nil {
+		return nil, nil, err
+	}
+	if total != nil && !owner.Owns(total) {
+		total = nil
+	}
+	return quota.Held(total), total, nil
+}

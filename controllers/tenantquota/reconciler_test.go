@@ -1,0 +1,263 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tenantquota
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/apply"
+	"github.com/tantilium/cloud-runner/internal/quota"
+	"github.com/tantilium/cloud-runner/internal/step"
+)
+
+var noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// world is an API server and what the caches show of it, which may be the past. It stands in for both.
+type world struct {
+	client.Client
+	server  client.WithWatch
+	calls   []string
+	refuses error
+}
+
+func newWorld(t *testing.T, server, shown []client.Object) (*world, *Reconciler) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &world{}
+	build := func(objects []client.Object, funcs interceptor.Funcs) client.WithWatch {
+		return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&v1alpha1.TenantQuota{}).WithInterceptorFuncs(funcs).Build()
+	}
+	w.server = build(server, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+			w.calls = append(w.calls, fmt.Sprintf("get %T %s", o, key.Name))
+			return c.Get(ctx, key, o, options...)
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, options ...client.SubResourcePatchOption) error {
+			w.calls = append(w.calls, fmt.Sprintf("patch %T %s", o, o.GetName()))
+			if w.refuses != nil {
+				return w.refuses
+			}
+			return c.SubResource(sub).Patch(ctx, o, p, options...)
+		},
+	})
+	w.Client = build(shown, interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, _ client.Client, sub string, o client.Object, p client.Patch, options ...client.SubResourcePatchOption) error {
+			return w.server.SubResource(sub).Patch(ctx, o, p, options...)
+		},
+	})
+	return w, &Reconciler{Applier: apply.Applier{Client: w.Client, Live: w.server, Memory: apply.NewMemory()}, Clock: clocktesting.NewFakePassiveClock(noon)}
+}
+
+func tenantQuota(cpu string, reservations ...v1alpha1.QuotaReservation) *v1alpha1.TenantQuota {
+	return &v1alpha1.TenantQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "alice", Generation: 1},
+		Spec:       v1alpha1.TenantQuotaSpec{Hard: v1alpha1.QuotaAmounts{v1alpha1.QuotaCPU: resource.MustParse(cpu)}},
+		Status:     v1alpha1.TenantQuotaStatus{Reservations: reservations},
+	}
+}
+
+func asked(cpu string) v1alpha1.CloudSpaceResources {
+	return v1alpha1.CloudSpaceResources{CPU: resource.MustParse(cpu), Memory: resource.MustParse("1Gi"), Storage: resource.MustParse("1Gi"), Pods: 10}
+}
+
+func reservation(cpu string) v1alpha1.QuotaReservation {
+	return v1alpha1.QuotaReservation{CloudSpace: "dev", UID: "uid-dev", Since: metav1.NewTime(noon.Add(-time.Hour)), Amounts: quota.Of(asked(cpu))}
+}
+
+func cloudSpace(cpu string, generation int64) *v1alpha1.CloudSpace {
+	return &v1alpha1.CloudSpace{
+		ObjectMeta: metav1.ObjectMeta{Name: "dev", Namespace: "tenant-alice", UID: "uid-dev", Generation: generation, CreationTimestamp: metav1.NewTime(noon.Add(-2 * time.Hour))},
+		Spec:       v1alpha1.CloudSpaceSpec{Resources: asked(cpu)},
+	}
+}
+
+// host is the host namespace of a CloudSpace with its quota, which follows a generation of its spec.
+func host(owner, cpu, generation string) []client.Object {
+	labels := map[string]string{v1alpha1.LabelTenant: "alice", v1alpha1.LabelCloudSpace: "dev"}
+	if owner != "" {
+		labels[v1alpha1.LabelOwnerUID] = owner
+	}
+	hard := corev1.ResourceList{
+		corev1.ResourceRequestsCPU: resource.MustParse(cpu), corev1.ResourceRequestsMemory: resource.MustParse("1Gi"),
+		corev1.ResourceRequestsStorage: resource.MustParse("1Gi"), corev1.ResourcePods: resource.MustParse("10"),
+	}
+	return []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "vcluster-alice--dev", Labels: labels}},
+		&corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: "cloudspace", Namespace: "vcluster-alice--dev", Labels: labels, Annotations: map[string]string{v1alpha1.AnnotationGeneration: generation},
+			},
+			Spec: corev1.ResourceQuotaSpec{Hard: hard}, Status: corev1.ResourceQuotaStatus{Hard: hard},
+		},
+	}
+}
+
+func all(lists ...[]client.Object) (objects []client.Object) {
+	for _, list := range lists {
+		for _, o := range list {
+			duplicate, _ := o.DeepCopyObject().(client.Object)
+			objects = append(objects, duplicate)
+		}
+	}
+	return objects
+}
+
+func one(o client.Object) []client.Object { return []client.Object{o} }
+
+// What is given back is confirmed by the API server: caches may show the past.
+func TestReservations(t *testing.T) {
+	tests := map[string]struct {
+		ledger []v1alpha1.QuotaReservation
+		// server is what there is; shown what the caches show of it, if that is something else.
+		server, shown []client.Object
+		want          map[string]string
+		wantAgain     time.Duration
+	}{
+		"what is asked for is reserved": {server: one(cloudSpace("2", 1)), want: map[string]string{"dev": "2"}},
+		"it ends when nothing is left":  {ledger: []v1alpha1.QuotaReservation{reservation("2")}, want: map[string]string{}},
+		"it does not end while the host namespace is there": {
+			ledger: []v1alpha1.QuotaReservation{reservation("2")}, server: host("uid-dev", "2", "1"), want: map[string]string{"dev": "2"},
+		},
+		"nor while one is there that says of nobody whose it is": {
+			ledger: []v1alpha1.QuotaReservation{reservation("2")}, server: host("", "2", "1"), want: map[string]string{"dev": "2"},
+		},
+		"it ends when the host namespace is another one's": {
+			ledger: []v1alpha1.QuotaReservation{reservation("2")}, server: host("uid-other", "2", "1"), want: map[string]string{},
+		},
+		"the caches have not seen the CloudSpace yet": {
+			ledger: []v1alpha1.QuotaReservation{reservation("2")}, server: one(cloudSpace("2", 1)), shown: []client.Object{},
+			want: map[string]string{"dev": "2"}, wantAgain: lookAgain,
+		},
+		"the caches do not show the host namespace any more": {
+			ledger: []v1alpha1.QuotaReservation{reservation("2")}, server: host("uid-dev", "2", "1"), shown: []client.Object{},
+			want: map[string]string{"dev": "2"}, wantAgain: lookAgain,
+		},
+		"it is lowered when the host cluster follows": {
+			ledger: []v1alpha1.QuotaReservation{reservation("4")}, server: all(one(cloudSpace("1", 2)), host("uid-dev", "1", "2")), want: map[string]string{"dev": "1"},
+		},
+		"it is not lowered before": {
+			ledger: []v1alpha1.QuotaReservation{reservation("4")}, server: all(one(cloudSpace("1", 2)), host("uid-dev", "1", "1")), want: map[string]string{"dev": "4"},
+		},
+		"the caches show it lower than it is": {
+			ledger: []v1alpha1.QuotaReservation{reservation("4")},
+			server: all(one(cloudSpace("1", 4)), host("uid-dev", "4", "3")), shown: all(one(cloudSpace("1", 2)), host("uid-dev", "1", "2")),
+			want: map[string]string{"dev": "4"}, wantAgain: lookAgain,
+		},
+		"a lost ledger is made anew from what is there": {
+			server: all(one(cloudSpace("9", 2)), host("uid-dev", "3", "1")), want: map[string]string{"dev": "3"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if tt.shown == nil {
+				tt.shown = tt.server
+			}
+			object := tenantQuota("8", tt.ledger...)
+			w, r := newWorld(t, all(one(object), tt.server), all(one(object), tt.shown))
+			got := reconcileOnce(t, w, r)
+			if diff := cmp.Diff(tt.want, cpuOf(w, t)); diff != "" {
+				t.Errorf("reserved (-want +got):\n%s", diff)
+			}
+			if got != tt.wantAgain {
+				t.Errorf("looked at again after %v, want %v", got, tt.wantAgain)
+			}
+		})
+	}
+}
+
+func TestAPassThatChangesNothingAsksNothing(t *testing.T) {
+	object := tenantQuota("8", reservation("2"))
+	server := all(one(object), one(cloudSpace("2", 1)), host("uid-dev", "2", "1"))
+	w, r := newWorld(t, server, server)
+	reconcileOnce(t, w, r)
+	live := &v1alpha1.TenantQuota{}
+	if err := w.server.Get(t.Context(), client.ObjectKey{Name: "alice"}, live); err != nil {
+		t.Fatal(err)
+	}
+	w.calls = nil
+	if _, err := r.Reconcile(t.Context(), live); err != nil || len(w.calls) > 0 {
+		t.Errorf("the second pass made the calls %v: %v", w.calls, err)
+	}
+}
+
+func TestALedgerThatChangedMeanwhileIsPlannedAgain(t *testing.T) {
+	server := all(one(tenantQuota("8")), one(cloudSpace("2", 1)))
+	w, r := newWorld(t, server, server)
+	w.refuses = apierrors.NewConflict(schema.GroupResource{Resource: "tenantquotas"}, "alice", nil)
+	if got := reconcileOnce(t, w, r); got != step.StaleRetry {
+		t.Errorf("looked at again after %v, want %v", got, step.StaleRetry)
+	}
+}
+
+func TestAQuotaThatWasLoweredSaysSo(t *testing.T) {
+	server := all(one(tenantQuota("1", reservation("2"))), one(cloudSpace("2", 1)))
+	w, r := newWorld(t, server, server)
+	reconcileOnce(t, w, r)
+	live := &v1alpha1.TenantQuota{}
+	if err := w.server.Get(t.Context(), client.ObjectKey{Name: "alice"}, live); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, c := range live.Status.Conditions {
+		told = append(told, fmt.Sprintf("%s %s %s: %s", c.Type, c.Status, c.Reason, c.Message))
+	}
+	want := []string{
+		"Ready True Enforced: ",
+		"OverCommitted True HardLowered: more is reserved than spec.hard allows: cpu 1; nothing is taken away, and nothing more of it is granted",
+	}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+	if got := live.Status.Usage[v1alpha1.QuotaCPU]; got != "2/1" {
+		t.Errorf("usage is %s, want 2/1", got)
+	}
+}
+
+func reconcileOnce(t *testing.T, w *world, r *Reconciler) time.Duration {
+	t.Helper()
+	object := &v1alpha1.TenantQuota{}
+	if err := w.Get(t.Context(), client.ObjectKey{Name: "alice"}, object); err != nil {
+		t.Fatal(err)
+	}
+	result, err := r.Reconcile(t.Context(), object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.RequeueAfter
+}
+
+func cpuOf(w *world, t *testing.T) map[string]string {
+	t.Helper()
+	live := &v1alpha1.TenantQuota{}
+	if err := w.server.Get(t.Context(), client.ObjectKey{Name: "alice"}, live); err != nil {
+		t.Fatal(err)
+	}
+	reserved := map[string]string{}
+	for _, r := range live.Status.Reservations {
+		cpu := r.Amounts[v1alpha1.QuotaCPU]
+		reserved[r.CloudSpace] = cpu.String()
+	}
+	return reserved
+}
