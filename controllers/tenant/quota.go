@@ -120,7 +120,7 @@ func nudge(live *corev1.ResourceQuota, now time.Time) int64 {
 		hard := live.Spec.Hard[cloudSpaceCount]
 		return hard.Value() % 2
 	}
-	return now.Unix() / int64(nudgeEvery.Seconds()) % 2
+	return int64(now.Sub(live.CreationTimestamp.Time)/nudgeEvery) & 1
 }
 
 func counted(live *corev1.ResourceQuota) bool {

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 )
@@ -62,7 +63,7 @@ func TestHowManyCloudSpaceObjectsThereCanBe(t *testing.T) {
 		return &v1alpha1.TenantQuota{Spec: v1alpha1.TenantQuotaSpec{Hard: v1alpha1.QuotaAmounts{v1alpha1.QuotaCloudSpaces: resource.MustParse(cloudSpaces)}}}
 	}
 	live := func(hard string, used bool) *corev1.ResourceQuota {
-		quota := &corev1.ResourceQuota{Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{cloudSpaceCount: resource.MustParse(hard)}}}
+		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(noon)}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{cloudSpaceCount: resource.MustParse(hard)}}}
 		if used {
 			quota.Status.Used = corev1.ResourceList{cloudSpaceCount: resource.MustParse("1")}
 		}
