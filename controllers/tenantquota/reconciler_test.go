@@ -11,11 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -32,9 +30,10 @@ var noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
 // world is an API server and what the caches show of it, which may be the past. It stands in for both.
 type world struct {
 	client.Client
-	server  client.WithWatch
-	calls   []string
-	refuses error
+	server client.WithWatch
+	calls  []string
+	// meanwhile happens once, after the ledger was read from the API server.
+	meanwhile func()
 }
 
 func newWorld(t *testing.T, server, shown []client.Object) (*world, *Reconciler) {
@@ -52,13 +51,15 @@ func newWorld(t *testing.T, server, shown []client.Object) (*world, *Reconciler)
 	w.server = build(server, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
 			w.calls = append(w.calls, fmt.Sprintf("get %T %s", o, key.Name))
-			return c.Get(ctx, key, o, options...)
+			err := c.Get(ctx, key, o, options...)
+			if act := w.meanwhile; act != nil {
+				w.meanwhile = nil
+				act()
+			}
+			return err
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, options ...client.SubResourcePatchOption) error {
 			w.calls = append(w.calls, fmt.Sprintf("patch %T %s", o, o.GetName()))
-			if w.refuses != nil {
-				return w.refuses
-			}
 			return c.SubResource(sub).Patch(ctx, o, p, options...)
 		},
 	})
@@ -202,12 +203,26 @@ func TestAPassThatChangesNothingAsksNothing(t *testing.T) {
 	}
 }
 
+// Another operator that thinks it leads grants something at that very moment.
 func TestALedgerThatChangedMeanwhileIsPlannedAgain(t *testing.T) {
-	server := all(one(tenantQuota("8")), one(cloudSpace("2", 1)))
+	server := all(one(tenantQuota("2")), one(cloudSpace("2", 1)))
 	w, r := newWorld(t, server, server)
-	w.refuses = apierrors.NewConflict(schema.GroupResource{Resource: "tenantquotas"}, "alice", nil)
+	other := v1alpha1.QuotaReservation{CloudSpace: "other", UID: "uid-other", Since: metav1.NewTime(noon), Amounts: quota.Of(asked("2"))}
+	w.meanwhile = func() {
+		live := &v1alpha1.TenantQuota{}
+		if err := w.server.Get(t.Context(), client.ObjectKey{Name: "alice"}, live); err != nil {
+			t.Fatal(err)
+		}
+		live.Status.Reservations = append(live.Status.Reservations, other)
+		if err := w.server.Status().Update(t.Context(), live); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if got := reconcileOnce(t, w, r); got != step.StaleRetry {
 		t.Errorf("looked at again after %v, want %v", got, step.StaleRetry)
+	}
+	if diff := cmp.Diff(map[string]string{"other": "2"}, cpuOf(w, t)); diff != "" {
+		t.Errorf("reserved (-want +got):\n%s", diff)
 	}
 }
 

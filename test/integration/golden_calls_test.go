@@ -143,6 +143,7 @@ func callsDown(t *testing.T, id string) []call {
 		theStandIn.behave(stage[1], behaviour{})
 	}
 	says(t, object, "Ready False Deleting", "namespace")
+	reservations(t, id)
 	theStandIn.behave("tenant-"+id, behaviour{})
 	gone(t, object)
 	return calls.since(mark)

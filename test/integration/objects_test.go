@@ -112,6 +112,8 @@ func conditionsOf(object client.Object) []metav1.Condition {
 		return o.Status.Conditions
 	case *v1alpha1.CloudSpace:
 		return o.Status.Conditions
+	case *v1alpha1.TenantQuota:
+		return o.Status.Conditions
 	default:
 		return nil
 	}
@@ -122,6 +124,8 @@ func observedGeneration(object client.Object) int64 {
 	case *v1alpha1.Tenant:
 		return o.Status.ObservedGeneration
 	case *v1alpha1.CloudSpace:
+		return o.Status.ObservedGeneration
+	case *v1alpha1.TenantQuota:
 		return o.Status.ObservedGeneration
 	default:
 		return 0

@@ -171,6 +171,7 @@ func (p *process) cacheOptions() cache.Options {
 		}
 	}
 	options.ByObject[&v1alpha1.Tenant{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", p.id)}
+	options.ByObject[&v1alpha1.TenantQuota{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", p.id)}
 	options.ByObject[&v1alpha1.CloudSpace{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.namespace", "tenant-"+p.id)}
 	options.NewInformer = informers(p.view)
 	return options

@@ -27,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -102,7 +103,8 @@ func newStandInManager() (ctrl.Manager, error) {
 		ctrl.NewControllerManagedBy(mgr).Named("source-controller").For(&sourcev1.HelmChart{}).Complete(reconcile.AsReconciler(c, asReconciler[*sourcev1.HelmChart](theStandIn.helmChart))),
 		ctrl.NewControllerManagedBy(mgr).Named("resourcequota").For(&corev1.ResourceQuota{}).
 			Watches(&v1alpha1.CloudSpace{}, handler.EnqueueRequestsFromMapFunc(ofItsNamespace)).Complete(reconcile.AsReconciler(c, asReconciler[*corev1.ResourceQuota](theStandIn.resourceQuota))),
-		ctrl.NewControllerManagedBy(mgr).Named("namespace").For(&corev1.Namespace{}).Complete(reconcile.AsReconciler(c, asReconciler[*corev1.Namespace](theStandIn.namespace))),
+		ctrl.NewControllerManagedBy(mgr).Named("namespace").For(&corev1.Namespace{}).
+			WithOptions(controller.Options{MaxConcurrentReconciles: 4}).Complete(reconcile.AsReconciler(c, asReconciler[*corev1.Namespace](theStandIn.namespace))),
 	} {
 		if failed != nil {
 			return nil, failed

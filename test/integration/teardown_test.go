@@ -37,7 +37,7 @@ func objectsOf(t *testing.T, id string) []client.Object {
 	t.Helper()
 	var found []client.Object
 	for _, list := range []client.ObjectList{
-		&v1alpha1.TenantList{}, &v1alpha1.CloudSpaceList{}, &corev1.NamespaceList{}, &corev1.SecretList{}, &corev1.ResourceQuotaList{},
+		&v1alpha1.TenantList{}, &v1alpha1.CloudSpaceList{}, &v1alpha1.TenantQuotaList{}, &corev1.NamespaceList{}, &corev1.SecretList{}, &corev1.ResourceQuotaList{},
 		&corev1.LimitRangeList{}, &rbacv1.RoleBindingList{}, &helmv2.HelmReleaseList{}, &appsv1.DeploymentList{}, &appsv1.StatefulSetList{},
 		&corev1.ServiceList{}, &rbacv1.RoleList{}, &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{},
 	} {
