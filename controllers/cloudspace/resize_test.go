@@ -194,6 +194,30 @@ func TestANewCloudSpaceThatIsTooSmallIsRefused(t *testing.T) {
 	}
 }
 
+// Nothing is made for it, and all is when it asks for enough.
+func TestNothingIsMadeForACloudSpaceThatIsTooSmall(t *testing.T) {
+	c := newChaos(t)
+	ask := func(cpu string) {
+		object := c.object()
+		object.Spec.Resources.CPU = resource.MustParse(cpu)
+		object.Generation++
+		if err := c.Server.Update(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			c.pass()
+		}
+	}
+	before := len(c.All(t))
+	ask("1")
+	c.expect("too little", c.says(), "Failed: ResourcesTooSmall: resources must have at least 2 CPU and 2371Mi memory for a control plane of this size")
+	if after := len(c.All(t)); after != before {
+		t.Errorf("%d objects were made", after-before)
+	}
+	ask("2")
+	c.expect("enough", c.says(), "Provisioning: WaitingForQuota: waiting for the quota of the host namespace to be enforced, goes on")
+}
+
 // A control plane that runs keeps its size while its share is too small for another.
 func TestAControlPlaneWaitsForRoom(t *testing.T) {
 	r, s := resizable(t)

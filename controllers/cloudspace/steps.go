@@ -37,6 +37,12 @@ func (r *Reconciler) steps() []step.Step[*scope] {
 
 func (r *Reconciler) ensureNamespace(ctx context.Context, s *scope) (err error) {
 	o := &s.observed
+	if o.namespace == nil {
+		// What is too small is refused before anything is made for it.
+		if _, err := r.planQuotas(s); err != nil {
+			return err
+		}
+	}
 	if o.namespace, err = apply.Ensure(ctx, r.Applier, s.owner, o.namespace, desiredNamespace(s, r.Platform)); err != nil {
 		return err
 	}
