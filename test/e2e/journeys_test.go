@@ -17,6 +17,7 @@ func TestJourneys(t *testing.T) {
 	t.Run("a new minor version reaches one CloudSpace after the other", host.upgrade)
 	t.Run("a sign-up ends in a CloudSpace that works", host.signUp)
 	t.Run("neighbours are apart", host.neighbours)
+	t.Run("a tenant has no more than its quota", host.tenantQuota)
 	t.Run("one Kustomization brings a customer with everything", host.gitOps)
 	t.Run("CloudSpaces are reached from outside", host.endpoints)
 	t.Run("a control plane outlives the loss of members", host.highAvailability)
