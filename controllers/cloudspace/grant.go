@@ -59,7 +59,7 @@ func (s *scope) waitsForQuota() error {
 		switch {
 		case waiting.UID != string(s.object.UID):
 		case len(waiting.Missing) == 0:
-			return step.Wait(v1alpha1.ReasonQuotaExhausted, "waiting for what is left of an earlier CloudSpace of the same name to go")
+			return step.Wait(v1alpha1.ReasonQuotaExhausted, fmt.Sprintf("waiting for namespace %s to go, which is left of an earlier CloudSpace of the same name", s.names.HostNamespace()))
 		default:
 			return step.Wait(v1alpha1.ReasonQuotaExhausted, "waiting for room in the tenant's quota: missing is "+quota.Text(waiting.Missing))
 		}

@@ -68,7 +68,7 @@ func TestWhatACloudSpaceMayUse(t *testing.T) {
 		},
 		"it waits": {ledger: waiting("1500m"), wantReason: v1alpha1.ReasonQuotaExhausted, wantMessage: "waiting for room in the tenant's quota: missing is cpu 1500m"},
 		"it waits for an earlier one of the same name": {
-			ledger: waiting(""), wantReason: v1alpha1.ReasonQuotaExhausted, wantMessage: "waiting for what is left of an earlier CloudSpace of the same name to go",
+			ledger: waiting(""), wantReason: v1alpha1.ReasonQuotaExhausted, wantMessage: "waiting for namespace vcluster-alice-default to go, which is left of an earlier CloudSpace of the same name",
 		},
 		"it waits behind many others": {
 			ledger:     func(status *v1alpha1.TenantQuotaStatus) { status.WaitingCount = 21 },

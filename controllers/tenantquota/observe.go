@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -67,7 +66,11 @@ func claimTo(ctx context.Context, reader client.Reader, tenantID string, reserva
 		claim, err := claimOf(ctx, reader, tenantID, cloudSpace)
 		return &claim, err
 	}
-	holds, _, err := held(ctx, reader, tenantID, reservation.CloudSpace, types.UID(reservation.UID))
+	// What is left may have lost its labels.
+	holds, _, err := held(ctx, reader, tenantID, reservation.CloudSpace, func(object client.Object) bool {
+		owner, labelled := object.GetLabels()[v1alpha1.LabelOwnerUID]
+		return !labelled || owner == reservation.UID
+	})
 	if err != nil || holds == nil {
 		return nil, err
 	}
@@ -76,7 +79,7 @@ func claimTo(ctx context.Context, reader client.Reader, tenantID string, reserva
 
 func claimOf(ctx context.Context, reader client.Reader, tenantID string, cloudSpace *v1alpha1.CloudSpace) (quota.Claim, error) {
 	claim := quota.Claim{Name: cloudSpace.Name, UID: string(cloudSpace.UID), Created: cloudSpace.CreationTimestamp.Time}
-	holds, total, err := held(ctx, reader, tenantID, cloudSpace.Name, cloudSpace.UID)
+	holds, total, err := held(ctx, reader, tenantID, cloudSpace.Name, apply.Owner{UID: cloudSpace.UID}.Owns)
 	if err != nil {
 		return claim, err
 	}
@@ -96,27 +99,22 @@ func settled(cloudSpace *v1alpha1.CloudSpace, total *corev1.ResourceQuota) bool 
 	return err == nil && follows >= cloudSpace.Generation && equality.Semantic.DeepEqual(total.Spec.Hard, total.Status.Hard)
 }
 
-// held is what there is of a CloudSpace on the host cluster, nil when nothing is, and the quota of its namespace if that is there. A
-// namespace under its name that says of nobody whose it is may be its own.
-func held(ctx context.Context, reader client.Reader, tenantID, name string, uid types.UID) (v1alpha1.QuotaAmounts, *corev1.ResourceQuota, error) {
+// held is what there is of a CloudSpace on the host cluster, nil when nothing is, and the quota of its namespace if that is there.
+func held(ctx context.Context, reader client.Reader, tenantID, name string, its func(client.Object) bool) (v1alpha1.QuotaAmounts, *corev1.ResourceQuota, error) {
 	host, err := names.ForCloudSpace(tenantID, name)
 	if err != nil {
 		// Nothing can be made under such a name.
 		return nil, nil, nil //nolint:nilerr // see above.
 	}
 	var namespace *corev1.Namespace
-	if err := apply.Read(ctx, reader, &namespace, "", host.HostNamespace()); err != nil || namespace == nil {
+	if err := apply.Read(ctx, reader, &namespace, "", host.HostNamespace()); err != nil || namespace == nil || !its(namespace) {
 		return nil, nil, err
-	}
-	owner := apply.Owner{UID: uid}
-	if _, owned := namespace.Labels[v1alpha1.LabelOwnerUID]; owned && !owner.Owns(namespace) {
-		return nil, nil, nil
 	}
 	var total *corev1.ResourceQuota
 	if err := apply.Read(ctx, reader, &total, host.HostNamespace(), names.HostQuota); err != nil {
 		return nil, nil, err
 	}
-	if total != nil && !owner.Owns(total) {
+	if total != nil && !its(total) {
 		total = nil
 	}
 	return quota.Held(total), total, nil

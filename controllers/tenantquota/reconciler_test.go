@@ -166,6 +166,9 @@ func TestReservations(t *testing.T) {
 			server: all(one(cloudSpace("1", 4)), host("uid-dev", "4", "3")), shown: all(one(cloudSpace("1", 2)), host("uid-dev", "1", "2")),
 			want: map[string]string{"dev": "4"}, wantAgain: lookAgain,
 		},
+		"a namespace under its name that says of nobody whose it is gives a new one nothing": {
+			server: all(one(cloudSpace("9", 1)), host("", "3", "1")), want: map[string]string{},
+		},
 		"a lost ledger is made anew from what is there": {
 			server: all(one(cloudSpace("9", 2)), host("uid-dev", "3", "1")), want: map[string]string{"dev": "3"},
 		},

@@ -6,6 +6,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -320,4 +322,38 @@ func TestAReservationEndsOnlyWithTheHostNamespace(t *testing.T) {
 	theStandIn.behave("vcluster-"+id+"--dev", behaviour{})
 	reach(t, again, "Active")
 	reservations(t, id, "default 2", "dev 2")
+}
+
+// Whoever asks for whatever at the same time, and changes their mind: the sum is kept, and in the end all have what they asked for last.
+func TestResizingAllAtOnceNeverOvershoots(t *testing.T) {
+	t.Parallel()
+	const id, spaces, times = "quota-all-at-once", 6, 12
+	sum(t, id, "20")
+	create(t, tenantQuota(id, map[string]string{"cpu": "20"}))
+	reach(t, create(t, tenant(id)), "Ready")
+	for i := range spaces {
+		reach(t, create(t, cloudSpace(id, fmt.Sprintf("c%d", i))), "Active")
+	}
+	var all sync.WaitGroup
+	for i := range spaces {
+		random := rand.New(rand.NewPCG(uint64(i), 1))
+		all.Go(func() {
+			for range times {
+				resize := fmt.Sprintf(`{"spec":{"resources":{"cpu":"%d"}}}`, 2+random.IntN(8))
+				if err := api.Patch(t.Context(), cloudSpace(id, fmt.Sprintf("c%d", i)), client.RawPatch(types.MergePatchType, []byte(resize))); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	want := []string{"default 2"}
+	for i := range spaces {
+		merge(t, cloudSpace(id, fmt.Sprintf("c%d", i)), `{"spec":{"resources":{"cpu":"3"}}}`)
+		want = append(want, fmt.Sprintf("c%d 3", i))
+	}
+	reservations(t, id, want...)
+	for i := range spaces {
+		hostCPU(t, fmt.Sprintf("vcluster-%s--c%d", id, i), "3")
+	}
 }

@@ -29,9 +29,11 @@ func versionsOf(t *testing.T, id string) map[string]string {
 // sameChildren compares versions, but for those of the Tenant and its default CloudSpace.
 func sameChildren(t *testing.T, id string, before, after map[string]string) {
 	t.Helper()
-	for _, owner := range []string{"Tenant /" + id, "CloudSpace tenant-" + id + "/default"} {
-		delete(before, owner)
-		delete(after, owner)
+	// Ledger and number of CloudSpaces are told anew when one comes or goes.
+	counts := []string{"TenantQuota /" + id, "ResourceQuota tenant-" + id + "/cloudspace"}
+	for _, told := range append(counts, "Tenant /"+id, "CloudSpace tenant-"+id+"/default") {
+		delete(before, told)
+		delete(after, told)
 	}
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("objects with their versions (-before +after):\n%s", diff)
@@ -131,7 +133,7 @@ func TestWhatALostCloudSpaceLeavesIsNotTouched(t *testing.T) {
 	merge(t, space, `{"metadata":{"finalizers":null}}`)
 	remove(t, space)
 	second := startProcess(t, &process{id: id})
-	says(t, cloudSpace(id, "default"), "NamespaceReady False NotOurs", "Namespace vcluster-"+id+" exists and was not made for this object")
+	says(t, cloudSpace(id, "default"), "QuotaReserved False QuotaExhausted", "waiting for namespace vcluster-"+id+" to go")
 	// The Tenant's copy of the kubeconfig opened the one that was lost: it goes.
 	gone(t, secret(systemNamespace, "tenant-"+id+"-kubeconfig"))
 	delete(before, "Secret kubeopera-system/tenant-"+id+"-kubeconfig")

@@ -34,6 +34,7 @@ type TenantQuotaSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, quantity(string(self[k])).compareTo(quantity('0')) >= 0)",message="amounts cannot be negative"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, quantity(string(self[k])).compareTo(quantity('1Ei')) <= 0)",message="amounts can be at most 1Ei"
 	// +kubebuilder:validation:XValidation:rule="!('cloudspaces' in self) || quantity(string(self['cloudspaces'])).compareTo(quantity('500')) <= 0",message="cloudspaces can be at most 500"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, quantity(string(self[k])).compareTo(quantity('0')) == 0 || quantity(string(self[k])).compareTo(quantity(k == 'cpu' ? '1m' : '1')) >= 0)",message="amounts are zero, or at least 1m of cpu and 1 of anything else"
 	// +kubebuilder:validation:XValidation:rule="['cloudspaces', 'pods'].all(k, !(k in self) || quantity(string(self[k])).isInteger())",message="cloudspaces and pods are whole numbers"
 	Hard QuotaAmounts `json:"hard,omitempty"`
 }
