@@ -63,12 +63,20 @@ func (s *scope) hasOwnQuota() (bool, error) {
 	if !s.owner.Owns(existing) {
 		return true, nil
 	}
-	digest, err := digestOf(existing.Spec.Hard)
+	digest, err := digestOfQuota(existing.Spec.Hard)
 	return digest != existing.Annotations[v1alpha1.AnnotationDefaultQuota], err
 }
 
+// digestOfQuota is the same for no limits, however that is written.
+func digestOfQuota(hard v1alpha1.QuotaAmounts) (string, error) {
+	if len(hard) == 0 {
+		hard = nil
+	}
+	return digestOf(hard)
+}
+
 func desiredTenantQuota(s *scope, hard v1alpha1.QuotaAmounts) (*v1alpha1.TenantQuota, error) {
-	digest, err := digestOf(hard)
+	digest, err := digestOfQuota(hard)
 	if err != nil {
 		return nil, err
 	}

@@ -40,6 +40,13 @@ func TestWhoseTheTenantQuotaIs(t *testing.T) {
 		"we made it, and the same amount is written otherwise": {quota: made(func(q *v1alpha1.TenantQuota) { q.Spec.Hard = hard("16000m") })},
 		"an administrator changed what we made":                {quota: made(func(q *v1alpha1.TenantQuota) { q.Spec.Hard = hard("17") }), want: true},
 		"an administrator took the limits away":                {quota: made(func(q *v1alpha1.TenantQuota) { q.Spec.Hard = nil }), want: true},
+		"we made it, without limits": {quota: made(func(q *v1alpha1.TenantQuota) {
+			unlimited, err := desiredTenantQuota(testScope(testTenant()), v1alpha1.QuotaAmounts{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.Spec.Hard, q.Annotations = nil, unlimited.Annotations
+		})},
 		"an administrator made it": {
 			quota: made(func(q *v1alpha1.TenantQuota) { q.Labels, q.Annotations = nil, nil }), want: true,
 		},

@@ -43,7 +43,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		Named("tenant").
 		For(&v1alpha1.Tenant{}, builder.WithPredicates(asked)).
 		Watches(&v1alpha1.CloudSpace{}, handler.EnqueueRequestsFromMapFunc(byNamespace)).
-		Watches(&v1alpha1.TenantQuota{}, handler.EnqueueRequestsFromMapFunc(byName), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.TenantQuota{}, handler.EnqueueRequestsFromMapFunc(byName), builder.WithPredicates(
+			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Watches(&corev1.ResourceQuota{}, handler.EnqueueRequestsFromMapFunc(byNamespace), builder.WithPredicates(predicate.Funcs{UpdateFunc: specChanged})).
 		Watches(&corev1.Namespace{}, owner).
 		Watches(&rbacv1.RoleBinding{}, owner).

@@ -70,6 +70,19 @@ func TestEveryChildIsKeptAsItIs(t *testing.T) {
 				merge(t, fresh(child), without(v1alpha1.LabelOwnerUID))
 				comesBack(t, true)
 			})
+		} else if _, ok := child.(*v1alpha1.TenantQuota); ok {
+			t.Run(what+" without its owner is an administrator's own", func(t *testing.T) {
+				merge(t, fresh(child), without(v1alpha1.LabelOwnerUID))
+				merge(t, fresh(child), `{"spec":{"hard":{"pods":"1000"}}}`)
+				says(t, object, "QuotaConfigured True Succeeded", "")
+				if left := get(t, fresh(child)); left.GetLabels()[v1alpha1.LabelOwnerUID] != "" {
+					t.Errorf("it was taken back: %v", left.GetLabels())
+				}
+				if err := api.Delete(t.Context(), fresh(child)); err != nil {
+					t.Fatal(err)
+				}
+				comesBack(t, false)
+			})
 		} else if !followed(child) {
 			t.Run(what+" without its owner", func(t *testing.T) {
 				merge(t, fresh(child), without(v1alpha1.LabelOwnerUID))

@@ -38,10 +38,10 @@ func table(t *testing.T, path string) *metav1.Table {
 // What kubectl get prints: each column in its order, with a value that a person can use. A column of priority 1 is for -o wide.
 func TestColumns(t *testing.T) {
 	t.Parallel()
-	object := reach(t, create(t, tenant("columns", func(o *v1alpha1.Tenant) { o.Spec.DisplayName = "The Columns" })), "Ready")
 	create(t, &v1alpha1.TenantQuota{ObjectMeta: named("", "columns"), Spec: v1alpha1.TenantQuotaSpec{Hard: quota(map[string]string{
 		"cloudspaces": "4", "cpu": "16", "memory": "32Gi", "storage": "100Gi", "pods": "200",
 	})}})
+	object := reach(t, create(t, tenant("columns", func(o *v1alpha1.Tenant) { o.Spec.DisplayName = "The Columns" })), "Ready")
 	tests := []struct {
 		what, path string
 		// want are patterns by column, in order; a star before a name means that it is for -o wide.
@@ -68,6 +68,8 @@ func TestColumns(t *testing.T) {
 			{"Version", `^v1\.36\.0$`},
 			{"CPU", "^2$"},
 			{"Memory", "^4Gi$"},
+			{"CPU-Free", `^\d+m?$`},
+			{"Memory-Free", `^\d+Mi$`},
 			{"Kubeconfig-Expires", `^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$`},
 			{"Message", "^$"},
 			{"*Storage", "^10Gi$"},
@@ -82,7 +84,8 @@ func TestColumns(t *testing.T) {
 			{"Age", `^\d+s$`},
 		}},
 		{"a TenantQuota", "/tenantquotas/columns", [][2]string{
-			{"Name", "^columns$"}, {"CloudSpaces", "^4$"}, {"CPU", "^16$"}, {"Memory", "^32Gi$"}, {"Storage", "^100Gi$"}, {"Pods", "^200$"}, {"Age", `^\d+s$`},
+			{"Name", "^columns$"}, {"CloudSpaces", "^1/4$"}, {"CPU", "^2/16$"}, {"Memory", "^4Gi/32Gi$"}, {"Storage", "^10Gi/100Gi$"}, {"Pods", "^50/200$"},
+			{"Waiting", "^$"}, {"Age", `^\d+s$`},
 		}},
 	}
 	for _, tt := range tests {
