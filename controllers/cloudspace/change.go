@@ -130,8 +130,8 @@ func (s *scope) asks() string {
 // changes tells whether a release would make the control plane another than it was last made. What was altered by hand is
 // put right without a turn.
 func changes(cached, desired *helmv2.HelmRelease) bool {
-	wanted := revision(desired)
-	return writtenRevision(cached) != wanted && revision(cached) != wanted
+	wanted := Revision(desired)
+	return writtenRevision(cached) != wanted && Revision(cached) != wanted
 }
 
 // writtenRevision is the revision that a release was last written with; empty before there was one.
@@ -142,8 +142,8 @@ func writtenRevision(release *helmv2.HelmRelease) string {
 	return release.Spec.CommonMetadata.Annotations[annotationRevision]
 }
 
-// revision names what a release makes of the control plane: chart, values and patches, in any order of their keys.
-func revision(release *helmv2.HelmRelease) string {
+// Revision names what a release makes of the control plane: chart, values and patches, in any order of their keys.
+func Revision(release *helmv2.HelmRelease) string {
 	var values any
 	if release.Spec.Values != nil {
 		// What is no JSON is no revision of ours.

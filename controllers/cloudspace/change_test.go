@@ -148,7 +148,7 @@ func TestAChangeOfAControlPlane(t *testing.T) {
 			if advisory := step.Run(t.Context(), s, []step.Step[*scope]{{Do: func(context.Context, *scope) error { return s.short }}})[0].Optional; advisory != tt.wantAdvisory {
 				t.Errorf("advisory is %v, want %v", advisory, tt.wantAdvisory)
 			}
-			if want := revision(got); writtenRevision(got) != want && tt.wantShort == "" {
+			if want := Revision(got); writtenRevision(got) != want && tt.wantShort == "" {
 				t.Errorf("the release says revision %s of itself and is %s", writtenRevision(got), want)
 			}
 		})

@@ -126,7 +126,7 @@ func desiredControlPlane(s *scope, platform *configv1alpha1.PlatformConfig, valu
 	release := desiredControlPlaneRelease(s, platform)
 	release.Spec.Values = &apiextensionsv1.JSON{Raw: text}
 	release.Spec.PostRenderers = []helmv2.PostRenderer{{Kustomize: &helmv2.Kustomize{Patches: patches}}}
-	release.Spec.CommonMetadata.Annotations = map[string]string{annotationRevision: revision(release)}
+	release.Spec.CommonMetadata.Annotations = map[string]string{annotationRevision: Revision(release)}
 	return release, nil
 }
 

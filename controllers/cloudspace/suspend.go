@@ -117,7 +117,7 @@ func withMembers(release *helmv2.HelmRelease, n names.CloudSpace, members bool) 
 	if !members {
 		*patches = append(*patches, withoutMembers(n)...)
 	}
-	changed.Spec.CommonMetadata.Annotations = map[string]string{annotationRevision: revision(changed)}
+	changed.Spec.CommonMetadata.Annotations = map[string]string{annotationRevision: Revision(changed)}
 	return changed, nil
 }
 

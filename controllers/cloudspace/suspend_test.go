@@ -119,7 +119,7 @@ func TestACloudSpaceIsSuspendedAndResumed(t *testing.T) {
 	c.suspend(false)
 	c.pass()
 	c.expect("resumed", c.says(), "Active: Degraded: waiting for etcd of the control plane, goes on")
-	if got := c.release(0); revision(got) != revision(before) || writtenRevision(got) != revision(before) || turnOf(got).cause != "" {
+	if got := c.release(0); Revision(got) != Revision(before) || writtenRevision(got) != Revision(before) || turnOf(got).cause != "" {
 		t.Errorf("the control plane is not what it was, or has a turn: %+v", got.Spec)
 	}
 	c.fluxIsDone(0)
@@ -147,10 +147,10 @@ func TestASuspendedOneChangesWhenItIsResumed(t *testing.T) {
 	c.r.Platform.Images.Registry = "mirror.example.com"
 	c.pass()
 	c.expect("at rest", c.says(), "Suspended: CloudSpaceSuspended: suspended: neither control plane nor workloads run")
-	held := revision(c.release(0))
+	held := Revision(c.release(0))
 	c.suspend(false)
 	c.pass()
-	if got := c.release(0); revision(got) == held || turnOf(got).cause != "" {
+	if got := c.release(0); Revision(got) == held || turnOf(got).cause != "" {
 		t.Errorf("it is what it was, or has a turn %+v", turnOf(got))
 	}
 }
@@ -180,13 +180,13 @@ func TestAReleaseWithoutMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	without, err := withMembers(release, s.names, false)
-	if err != nil || !suspended(without, s.names) || suspended(release, s.names) || revision(without) == revision(release) {
+	if err != nil || !suspended(without, s.names) || suspended(release, s.names) || Revision(without) == Revision(release) {
 		t.Fatalf("without members: %+v, %v", without, err)
 	}
 	if again, err := withMembers(without, s.names, false); err != nil || again != without {
 		t.Errorf("without members twice: %+v, %v", again, err)
 	}
-	if with, err := withMembers(without, s.names, true); err != nil || revision(with) != revision(release) {
+	if with, err := withMembers(without, s.names, true); err != nil || Revision(with) != Revision(release) {
 		t.Errorf("with members again: %+v, %v", with, err)
 	}
 	if _, err := withMembers(&helmv2.HelmRelease{}, s.names, false); err == nil {

@@ -6,8 +6,6 @@ package integration
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -32,6 +30,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/tantilium/cloud-runner/controllers"
+	"github.com/tantilium/cloud-runner/controllers/cloudspace"
 )
 
 // manyCloudSpaces is more for make bench-restart.
@@ -223,21 +222,15 @@ const revisionAnnotation = "tenancy.kubeopera.io/revision"
 // revisionOf is what the operator writes on the release of a control plane, and on all it installs, to tell what it is made of. A copy
 // with another one would be changed by the operator, and all copies one after the other.
 func revisionOf(release *helmv2.HelmRelease, rename func([]byte) []byte) (string, error) {
-	text, err := json.Marshal(release.Spec)
+	text, err := json.Marshal(release)
 	if err != nil {
 		return "", err
 	}
-	var spec helmv2.HelmReleaseSpec
-	var values any
-	if err := json.Unmarshal(rename(text), &spec); err != nil {
+	renamed := &helmv2.HelmRelease{}
+	if err := json.Unmarshal(rename(text), renamed); err != nil {
 		return "", err
 	}
-	if err := json.Unmarshal(spec.Values.Raw, &values); err != nil {
-		return "", err
-	}
-	text, err = json.Marshal([]any{spec.ChartRef, values, spec.PostRenderers})
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8]), err
+	return cloudspace.Revision(renamed), nil
 }
 
 // turnOf orders what is copied: the stand-in makes what it does not find.
