@@ -153,10 +153,10 @@ var theUndisturbed struct {
 // upAndDown takes a tenant through all stages. It gives what stood when it was ready, and how many calls the operator had made then.
 func upAndDown(t *testing.T, p *process) (inventory []string, half int) {
 	t.Helper()
-	callsUp(t, p.id)
+	goUp(t, p.id)
 	reach(t, tenant(p.id), "Ready")
 	inventory, half = inventoryOf(t, p.id), p.calls.mark()
-	callsDown(t, p.id)
+	goDown(t, p.id)
 	if found := leftovers(t, p.id); len(found) > 0 {
 		t.Errorf("left are %s", strings.Join(found, ", "))
 	}

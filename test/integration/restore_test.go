@@ -89,7 +89,7 @@ func TestARestoredPastIsMadeGood(t *testing.T) {
 	const id = ofFaults + "restored"
 	host := "vcluster-" + id
 	first := startProcess(t, &process{id: id})
-	callsUp(t, id)
+	goUp(t, id)
 	object := reach(t, tenant(id), "Ready")
 	first.end(t)
 	missing := []client.Object{

@@ -65,7 +65,7 @@ func TestTwoLeadersDoTheWorkOfOne(t *testing.T) {
 	const id = ofFaults + "leaders"
 	first := startProcess(t, &process{id: id})
 	startProcess(t, &process{id: id})
-	callsUp(t, id)
+	goUp(t, id)
 	object, space := reach(t, tenant(id), "Ready"), get(t, cloudSpace(id, "default"))
 	sameAsUndisturbed(t, inventoryOf(t, id))
 	for _, owner := range []client.Object{object, space} {
@@ -85,7 +85,7 @@ func TestTwoLeadersDoTheWorkOfOne(t *testing.T) {
 	if made := len(moments(id, first.calls.since(0))); made > 2*len(undisturbed(t).up) {
 		t.Errorf("one of them made %d requests, one alone makes %d", made, len(undisturbed(t).up))
 	}
-	callsDown(t, id)
+	goDown(t, id)
 	if found := leftovers(t, id); len(found) > 0 {
 		t.Errorf("left are %s", strings.Join(found, ", "))
 	}
