@@ -4,9 +4,14 @@
 package integration
 
 import (
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -68,6 +73,56 @@ func TestTheManualsPatchAsksForARetry(t *testing.T) {
 			g.Expect(retryOf(o).LastHandledRequest).To(gomega.Equal(first), "%T", o)
 		}
 	})
+}
+
+// The first Ready stays, so that the phase does not tell one outage from another: the wish counts once for each, however often it is
+// applied, and does not count again after a try that failed.
+func TestTheManualsPatchAsksOnceForEachOutage(t *testing.T) {
+	t.Parallel()
+	const id = "retry-outage"
+	object := reach(t, create(t, tenant(id)), "Ready")
+	asked := []string{""}
+	asks := func(when string) {
+		t.Helper()
+		wish(t, object)
+		first := object.Annotations[retryAnnotation]
+		if slices.Contains(asked, first) {
+			t.Errorf("%s the wish asks for nothing: %q", when, first)
+		}
+		asked = append(asked, first)
+		eventually(t, func(g gomega.Gomega) {
+			g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(gomega.Succeed())
+			g.Expect(retryOf(object).LastHandledRequest).To(gomega.Equal(first))
+		})
+		wish(t, object)
+		if again := object.Annotations[retryAnnotation]; again != first {
+			t.Errorf("%s the same wish asks again: %q, then %q", when, first, again)
+		}
+	}
+	asks("when it is ready")
+	for outage := range 2 {
+		// Kubernetes tells times to the second.
+		since := ready(t, object).LastTransitionTime
+		eventually(t, func(g gomega.Gomega) { g.Expect(time.Since(since.Time)).To(gomega.BeNumerically(">", time.Second)) })
+		theStandIn.behave("vcluster-"+id, behaviour{hang: true})
+		merge(t, get(t, deploymentOf(id)), fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"example.com/roll":"%d"}}}}}`, outage))
+		says(t, object, "Ready False Degraded", "waiting for the API server of the control plane")
+		asks(fmt.Sprintf("in outage %d", outage))
+		since = ready(t, object).LastTransitionTime
+		eventually(t, func(g gomega.Gomega) { g.Expect(time.Since(since.Time)).To(gomega.BeNumerically(">", time.Second)) })
+		theStandIn.behave("vcluster-"+id, behaviour{})
+		says(t, object, "Ready True Provisioned", "")
+	}
+}
+
+// ready is the condition as it was last seen.
+func ready(t *testing.T, object *v1alpha1.Tenant) *metav1.Condition {
+	t.Helper()
+	c := meta.FindStatusCondition(object.Status.Conditions, v1alpha1.ConditionReady)
+	if c == nil {
+		t.Fatal("there is no condition Ready")
+	}
+	return c
 }
 
 // Where there is nothing to retry, asking for it does no harm.
