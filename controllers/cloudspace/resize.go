@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -221,7 +222,7 @@ func (p plan) blocked(q quotas) string {
 		target corev1.ResourceList
 		whose  string
 	}{{q.workloads, p.target.workloads, "workloads use"}, {q.controlPlane, p.target.controlPlane, "the control plane uses"}, {q.total, p.beside, "there are"}} {
-		for _, name := range slices.Sorted(maps.Keys(of.target)) {
+		for _, name := range requestsFirst(of.target) {
 			share, used, total := of.target[name], of.quota.Status.Used[name], sum(p.target.total, p.beside)[name]
 			if used.Cmp(share) > 0 {
 				return fmt.Sprintf("%s cannot be lowered to %s yet: %s %s, and %s would be left", wordFor(name), total.String(), of.whose, used.String(), share.String())
@@ -229,6 +230,13 @@ func (p plan) blocked(q quotas) string {
 		}
 	}
 	return ""
+}
+
+// requestsFirst are the resources that people ask for, then the limits that follow from them.
+func requestsFirst(list corev1.ResourceList) []corev1.ResourceName {
+	names := slices.Sorted(maps.Keys(list))
+	isLimit := func(name corev1.ResourceName) bool { return strings.HasPrefix(string(name), "limits.") }
+	return append(slices.DeleteFunc(slices.Clone(names), isLimit), slices.DeleteFunc(names, func(n corev1.ResourceName) bool { return !isLimit(n) })...)
 }
 
 // wordFor is what people call a resource of a quota.

@@ -103,6 +103,14 @@ func TestWhatQuotasBecome(t *testing.T) {
 			wantBlocked: "memory cannot be lowered to 4Gi yet: workloads use 7Gi, and 2685Mi would be left",
 		},
 		"lowered below the least": {change: ask("1Gi"), workloads: "512Mi", want: [3]string{"8Gi", "1411Mi", "6781Mi"}},
+		"lowered below what workloads request and are limited to": {
+			change: func(t *testing.T, r *Reconciler, s *scope) {
+				ask("4Gi")(t, r, s)
+				s.observed.quotas.workloads.Status.Used[limits] = resource.MustParse("6Gi")
+			},
+			workloads: "3Gi", want: [3]string{"4483Mi", "1411Mi", "3Gi"},
+			wantBlocked: "memory cannot be lowered to 4Gi yet: workloads use 3Gi, and 2685Mi would be left",
+		},
 		"raised by hand": {
 			change: func(_ *testing.T, _ *Reconciler, s *scope) {
 				for _, quota := range s.observed.quotas.all() {

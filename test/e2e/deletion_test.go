@@ -22,8 +22,10 @@ import (
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 )
 
-// deletion takes every Tenant down and looks for anything that carries one of their names.
+// deletion takes every Tenant down, one of them with its CloudSpace suspended, and looks for anything that carries one of their names.
 func (h *host) deletion(t *testing.T) {
+	h.suspend(t, measured, true)
+	h.isSuspended(t, measured)
 	for _, id := range everyTenant {
 		h.deleteTenant(t, id)
 	}

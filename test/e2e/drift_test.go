@@ -69,6 +69,8 @@ func ofStaging() []client.Object {
 	const namespace, name = "vcluster-alice-default--staging", "alice-default--staging"
 	return []client.Object{
 		&corev1.ResourceQuota{ObjectMeta: in(namespace, "cloudspace")},
+		&corev1.ResourceQuota{ObjectMeta: in(namespace, "cloudspace-control-plane")},
+		&corev1.ResourceQuota{ObjectMeta: in(namespace, "cloudspace-workload")},
 		&corev1.LimitRange{ObjectMeta: in(namespace, "cloudspace")},
 		&rbacv1.RoleBinding{ObjectMeta: in(namespace, "tenant-controller")},
 		&appsv1.Deployment{ObjectMeta: in(namespace, name)},

@@ -18,6 +18,7 @@ func TestJourneys(t *testing.T) {
 	t.Run("a sign-up ends in a CloudSpace that works", host.signUp)
 	t.Run("neighbours are apart", host.neighbours)
 	t.Run("a tenant has no more than its quota", host.tenantQuota)
+	t.Run("a CloudSpace keeps to its quotas", host.quotas)
 	t.Run("one Kustomization brings a customer with everything", host.gitOps)
 	t.Run("CloudSpaces are reached from outside", host.endpoints)
 	t.Run("a control plane outlives the loss of members", host.highAvailability)

@@ -75,9 +75,21 @@ func controlPlaneOf(release *helmv2.HelmRelease) []client.Object {
 		&rbacv1.ClusterRoleBinding{ObjectMeta: clusterWide, Subjects: syncer, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: clusterWide.Name}},
 		&corev1.Service{ObjectMeta: made(name), Spec: serviceOf(values, selector.MatchLabels)},
 		&corev1.Secret{ObjectMeta: made("vc-config-" + name), Data: map[string][]byte{"config.yaml": []byte("{}")}},
-		&appsv1.StatefulSet{ObjectMeta: made(name + "-etcd"), Spec: appsv1.StatefulSetSpec{Selector: selector, Template: pod, ServiceName: name + "-etcd", Replicas: new(max(1, values.ControlPlane.BackingStore.Etcd.Deploy.StatefulSet.HighAvailability.Replicas))}},
-		&appsv1.Deployment{ObjectMeta: made(name), Spec: appsv1.DeploymentSpec{Selector: selector, Template: pod, Replicas: new(max(1, values.ControlPlane.StatefulSet.HighAvailability.Replicas))}},
+		&appsv1.StatefulSet{ObjectMeta: made(name + "-etcd"), Spec: appsv1.StatefulSetSpec{Selector: selector, Template: pod, ServiceName: name + "-etcd", Replicas: members(release, "StatefulSet", values.ControlPlane.BackingStore.Etcd.Deploy.StatefulSet.HighAvailability.Replicas)}},
+		&appsv1.Deployment{ObjectMeta: made(name), Spec: appsv1.DeploymentSpec{Selector: selector, Template: pod, Replicas: members(release, "Deployment", values.ControlPlane.StatefulSet.HighAvailability.Replicas)}},
 	}
+}
+
+// members are those that the values ask for, unless a patch of the release takes them away.
+func members(release *helmv2.HelmRelease, kind string, asked int32) *int32 {
+	for _, renderer := range release.Spec.PostRenderers {
+		for _, patch := range renderer.Kustomize.Patches {
+			if patch.Target.Kind == kind && strings.Contains(patch.Patch, `"/spec/replicas", "value": 0`) {
+				return new(int32)
+			}
+		}
+	}
+	return new(max(1, asked))
 }
 
 // serviceOf is what the chart makes of its values for the Service of the API server.
