@@ -63,20 +63,16 @@ func (s *scope) hasOwnQuota() (bool, error) {
 	if !s.owner.Owns(existing) {
 		return true, nil
 	}
-	digest, err := digestOfQuota(existing.Spec.Hard)
+	digest, err := digestOf(existing.Spec.Hard)
 	return digest != existing.Annotations[v1alpha1.AnnotationDefaultQuota], err
 }
 
-// digestOfQuota is the same for no limits, however that is written.
-func digestOfQuota(hard v1alpha1.QuotaAmounts) (string, error) {
+func desiredTenantQuota(s *scope, hard v1alpha1.QuotaAmounts) (*v1alpha1.TenantQuota, error) {
 	if len(hard) == 0 {
+		// As it comes back from the API server: an empty map would be written again in each pass.
 		hard = nil
 	}
-	return digestOf(hard)
-}
-
-func desiredTenantQuota(s *scope, hard v1alpha1.QuotaAmounts) (*v1alpha1.TenantQuota, error) {
-	digest, err := digestOfQuota(hard)
+	digest, err := digestOf(hard)
 	if err != nil {
 		return nil, err
 	}

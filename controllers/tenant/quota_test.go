@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 )
@@ -102,5 +103,23 @@ func TestHowManyCloudSpaceObjectsThereCanBe(t *testing.T) {
 				t.Errorf("got %s, want %d", got.String(), tt.want)
 			}
 		})
+	}
+}
+
+// However no limits are written, each pass finds what it made.
+func TestATenantQuotaWithoutLimitsIsWrittenOnce(t *testing.T) {
+	for name, hard := range map[string]v1alpha1.QuotaAmounts{"none": nil, "an empty list of them": {}} {
+		c := newChaos(t)
+		c.r.Platform.TenantQuota.Hard = hard
+		c.live([]byte{actPass, 0, actPass, 0, actPass, 0})
+		before := &v1alpha1.TenantQuota{}
+		if err := c.Server.Get(t.Context(), client.ObjectKey{Name: "alice-default"}, before); err != nil {
+			t.Fatal(err)
+		}
+		c.live([]byte{actPass, 0, actPass, 0})
+		after := &v1alpha1.TenantQuota{}
+		if err := c.Server.Get(t.Context(), client.ObjectKey{Name: "alice-default"}, after); err != nil || after.ResourceVersion != before.ResourceVersion {
+			t.Errorf("%s: it was written again: %v", name, err)
+		}
 	}
 }
