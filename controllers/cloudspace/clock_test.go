@@ -41,12 +41,14 @@ func TestAClockThatJumpsBackByADayStopsNothing(t *testing.T) {
 			return holdOff(failing(noon, time.Minute), retry.Backoff{Base: time.Second, Max: 5 * time.Minute}, dayBefore) == 0
 		},
 		"deadlines, and the patience with what does not start, begin anew": func(t *testing.T) bool {
+			t.Helper()
 			s := newScope(failing(noon, time.Minute))
 			r := &Reconciler{Platform: testPlatform(t)}
 			status := newStatus(s, outcomes(t, r, map[string]error{"ControlPlaneReady": step.Wait("Starting", "waiting")}), dayBefore)
 			return meta.FindStatusCondition(status.Conditions, "ControlPlaneReady").LastTransitionTime.Equal(&metav1.Time{Time: dayBefore})
 		},
 		"Flux is asked to put drift right": func(t *testing.T) bool {
+			t.Helper()
 			w := newDriftWorld(t, nil)
 			_, err := w.pass(time.Second)
 			w.change(&appsv1.Deployment{}, regenerate)
@@ -54,6 +56,7 @@ func TestAClockThatJumpsBackByADayStopsNothing(t *testing.T) {
 			return errors.Join(err, errThen) == nil && w.asked == 1 && s.comeBack == 0
 		},
 		"Flux is asked once more, when it has answered": func(t *testing.T) bool {
+			t.Helper()
 			w := newDriftWorld(t, nil)
 			_, err := w.pass(time.Second)
 			w.change(&appsv1.Deployment{}, regenerate)
@@ -86,18 +89,21 @@ func TestAClockThatJumpsBackByADayStopsNothing(t *testing.T) {
 			return r.overdue(s, time.Minute)
 		},
 		"a turn that was given and not taken is free": func(t *testing.T) bool {
+			t.Helper()
 			f := newFleet(t, configv1alpha1.Rollout{MaxConcurrent: 1}, "a", "b")
 			first := f.asks("a", rolledBySpec)
 			f.clock.SetTime(dayBefore)
 			return first == "begins" && f.asks("b", rolledBySpec) == "begins"
 		},
 		"a turn that was taken keeps nobody": func(t *testing.T) bool {
+			t.Helper()
 			f := newFleet(t, configv1alpha1.Rollout{MaxConcurrent: 1}, "a", "b")
 			f.rolls("a", rolledBySpec)
 			f.clock.SetTime(dayBefore)
 			return f.asks("b", rolledBySpec) == "begins"
 		},
 		"one that waited and is not heard of keeps nobody": func(t *testing.T) bool {
+			t.Helper()
 			f := newFleet(t, configv1alpha1.Rollout{MaxConcurrent: 1}, "a", "b", "c")
 			f.rolls("a", rolledBySpec)
 			f.asks("b", rolledBySpec)
@@ -106,6 +112,7 @@ func TestAClockThatJumpsBackByADayStopsNothing(t *testing.T) {
 			return f.asks("c", rolledBySpec) == "begins"
 		},
 		"the host is asked for its version": func(t *testing.T) bool {
+			t.Helper()
 			server, clock := &discovered{version: "v1.36.3"}, clocktesting.NewFakePassiveClock(noon)
 			host := &DiscoveredHost{Client: server, Clock: clock}
 			_, err := host.Minor(t.Context())
