@@ -140,13 +140,13 @@ func TestPlatformChartKeepsWhatTenantsNeed(t *testing.T) {
 }
 
 func TestPlatformChartLeavesOutWhatIsSwitchedOff(t *testing.T) {
-	for value, kind := range map[string]string{
-		"crds: {install: false}":            "CustomResourceDefinition",
-		"priorityClasses: {install: false}": "PriorityClass",
-		"metrics: {enabled: false}":         "Service",
+	for value, off := range map[string]string{
+		"crds: {install: false}":            "CustomResourceDefinition ",
+		"priorityClasses: {install: false}": "PriorityClass ",
+		"metrics: {enabled: false}":         "Service kubeopera-system ",
 	} {
-		for name, object := range mustRenderPlatform(t, value) {
-			if object.GetKind() == kind {
+		for name := range mustRenderPlatform(t, value) {
+			if strings.HasPrefix(name, off) {
 				t.Errorf("%s: %s is there", value, name)
 			}
 		}
@@ -187,6 +187,19 @@ func TestPlatformChartValuesReachTheDeployment(t *testing.T) {
 				t.Errorf("%s:\n%s", strings.Join(test.path, "."), diff)
 			}
 		})
+	}
+}
+
+// The resolver is part of the platform, but its image is one of those that a mirror for CloudSpaces has.
+func TestTheResolverIsPulledFromTheMirror(t *testing.T) {
+	deployment := mustRenderPlatform(t, "{platformConfig: {images: {registry: mirror.example.com/a}}, imagePullSecrets: [{name: b}]}")["Deployment kubeopera-core cloudspace-resolver"]
+	pod, _, _ := unstructured.NestedMap(deployment.Object, "spec", "template", "spec")
+	containers, _, _ := unstructured.NestedSlice(pod, "containers")
+	if got := containers[0].(map[string]any)["image"]; got != "mirror.example.com/a/coredns/coredns:1.14.2" {
+		t.Errorf("its image is %v", got)
+	}
+	if diff := cmp.Diff([]any{map[string]any{"name": "b"}}, pod["imagePullSecrets"]); diff != "" {
+		t.Errorf("its pull secrets:\n%s", diff)
 	}
 }
 

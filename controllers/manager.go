@@ -72,6 +72,7 @@ func CacheOptions(platform *configv1alpha1.PlatformConfig) cache.Options {
 			&corev1.ServiceAccount{}:        {Label: ours},
 			&policyv1.PodDisruptionBudget{}: {Label: ours},
 			&networkingv1.Ingress{}:         {Label: ours},
+			&networkingv1.NetworkPolicy{}:   {Label: ours},
 			&corev1.Secret{}:                {Label: ours, Namespaces: system},
 			&helmv2.HelmRelease{}:           {Namespaces: system},
 			&sourcev1.HelmChart{}:           {Namespaces: system},
@@ -138,7 +139,7 @@ func CachesSynced(mgr ctrl.Manager, platform *configv1alpha1.PlatformConfig) fun
 		var errs []error
 		kinds := append(cloudspace.MetadataOnly(), cloudspace.EndpointKinds(platform.Endpoint)...)
 		for _, object := range append(kinds,
-			&v1alpha1.Tenant{}, &v1alpha1.CloudSpace{}, &v1alpha1.TenantQuota{}, &corev1.Namespace{}, &corev1.ResourceQuota{}, &corev1.LimitRange{},
+			&v1alpha1.Tenant{}, &v1alpha1.CloudSpace{}, &v1alpha1.TenantQuota{}, &corev1.Namespace{}, &corev1.ResourceQuota{}, &corev1.LimitRange{}, &networkingv1.NetworkPolicy{},
 			&policyv1.PodDisruptionBudget{}, &rbacv1.RoleBinding{}, &corev1.Secret{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &helmv2.HelmRelease{},
 			&sourcev1.HelmChart{}, &sourcev1.HelmRepository{},
 		) {

@@ -26,3 +26,4 @@ kubectl apply --server-side --force-conflicts -k "$overlay" > /dev/null
 kubectl wait --for=condition=Established --timeout=60s \
   crd/tenants.tenancy.kubeopera.io crd/cloudspaces.tenancy.kubeopera.io crd/tenantquotas.tenancy.kubeopera.io > /dev/null
 kubectl -n kubeopera-system rollout status deployment/tenant-controller --timeout=180s
+kubectl -n kubeopera-core rollout status deployment/cloudspace-resolver --timeout=180s

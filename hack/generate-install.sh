@@ -44,6 +44,13 @@ priority_classes() {
   printf '{{- end }}\n'
 }
 
+# core pulls its image from the mirror of the platform, and with the operator's pull secrets.
+core() {
+  header config/core
+  concat $(of config/core) | sed -e 's|image: docker.io/|image: {{ .Values.platformConfig.images.registry \| default "docker.io" }}/|' \
+    -e 's|^      automountServiceAccountToken: false$|&\n      {{- with .Values.imagePullSecrets }}\n      imagePullSecrets:\n        {{- toYaml . \| nindent 8 }}\n      {{- end }}|'
+}
+
 mkdir -p dist
 {
   printf '# All of the platform: kubectl apply --server-side -f install.yaml. Generated from config/default by hack/generate-install.sh.\n'
@@ -55,6 +62,7 @@ mkdir -p "$generated"
 crds > "$generated/crds.yaml"
 priority_classes > "$generated/priority_classes.yaml"
 { header config/rbac && concat $(of config/rbac); } > "$generated/rbac.yaml"
+core > "$generated/core.yaml"
 { header config/admission && concat $(of config/admission); } > "$generated/admission.yaml"
 { header config/manager && concat config/manager/disruption_budget.yaml; } > "$generated/disruption_budget.yaml"
 {

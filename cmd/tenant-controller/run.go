@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/pflag"
 	"go.uber.org/zap/zapcore"
@@ -21,8 +22,12 @@ import (
 	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
 	"github.com/tantilium/cloud-runner/controllers"
 	"github.com/tantilium/cloud-runner/controllers/cloudspace"
+	"github.com/tantilium/cloud-runner/internal/hostnetwork"
 	"github.com/tantilium/cloud-runner/internal/names"
 )
+
+// networkLook is how often an operator looks whether the host's API servers and the resolver are where they were.
+const networkLook = 30 * time.Second
 
 // options are the flags of run.
 type options struct {
@@ -59,6 +64,9 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	if err := completeNetwork(ctx, mgr, platform); err != nil {
+		return err
+	}
 	if err := controllers.Add(ctx, mgr, controllers.Options{
 		Platform: platform, Concurrency: o.concurrency, Flux: cloudspace.InsideFlux{}, Clock: clock.RealClock{}, Metrics: metrics.Registry,
 	}); err != nil {
@@ -71,6 +79,16 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// completeNetwork finds what the PlatformConfig leaves out of the host's network, and has that watched.
+func completeNetwork(ctx context.Context, mgr ctrl.Manager, platform *configv1alpha1.PlatformConfig) (err error) {
+	watch := hostnetwork.Watch{Reader: mgr.GetAPIReader(), Given: platform.Network, Every: networkLook}
+	if platform.Network, err = hostnetwork.Complete(ctx, watch.Reader, platform.Network); err != nil {
+		return err
+	}
+	watch.Found = platform.Network
+	return mgr.Add(watch)
 }
 
 func newManager(o options, platform *configv1alpha1.PlatformConfig) (ctrl.Manager, error) {

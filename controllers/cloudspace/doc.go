@@ -8,7 +8,7 @@
 //	condition          objects it makes, and where
 //	QuotaReserved      none
 //	NamespaceReady     Namespace vcluster-<host name>; in it the RoleBinding that lets the operator read the kubeconfig
-//	PoliciesApplied    three ResourceQuotas, LimitRange and, with high availability, PodDisruptionBudget of etcd in the host namespace
+//	PoliciesApplied    NetworkPolicies, three ResourceQuotas, LimitRange and, with high availability, PodDisruptionBudget of etcd in the host namespace
 //	ControlPlaneReady  HelmRelease <host name> in kubeopera-system, with the HelmRepository and HelmChart all share,
 //	                   and copies of the platform's pull secrets in the host namespace
 //	KubeconfigReady    Secret cloudspace-<host name>-kubeconfig in kubeopera-system; with an endpoint outside the host cluster a second one for
@@ -19,6 +19,8 @@
 //
 // target.go says which versions a control plane goes to next, change.go makes the release of that, or holds it until rollout.go
 // gives it its turn.
+//
+// networkpolicies.go says what its pods reach, corefile.go whom they ask for names.
 //
 // endpoint.go says from where the CloudSpace is reached, claim.go who has a hostname, route.go what leads from it;
 // highavailability.go is all that is different with several members.

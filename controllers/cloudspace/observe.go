@@ -32,6 +32,7 @@ type observed struct {
 	access       *rbacv1.RoleBinding
 	limits       *corev1.LimitRange
 	quotas       quotas
+	policies     map[string]*networkingv1.NetworkPolicy
 	charts       map[string]chartSource
 	controlPlane *helmv2.HelmRelease
 	apiServer    *appsv1.Deployment
@@ -86,6 +87,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 		apply.Read(ctx, r.Client, &o.flux, system, s.names.FluxRelease()),
 		apply.Read(ctx, r.Client, &o.advisor, system, s.names.AdvisorRelease()),
 		apply.Read(ctx, r.Client, &o.kubeconfig, system, s.names.KubeconfigSecret()),
+		r.observeNetworkPolicies(ctx, s),
 		r.observeCharts(ctx, o),
 		r.observeEndpoint(ctx, s),
 		r.observeHighAvailability(ctx, s),

@@ -63,6 +63,9 @@ func (r *Reconciler) ensurePolicies(ctx context.Context, s *scope) (err error) {
 	if o.limits, err = apply.Ensure(ctx, r.Applier, s.owner, o.limits, desiredLimits(s, p)); err != nil {
 		return err
 	}
+	if err := r.ensureNetworkPolicies(ctx, s); err != nil {
+		return err
+	}
 	if err := r.ensureDisruptionBudget(ctx, s); err != nil {
 		return err
 	}

@@ -147,7 +147,8 @@ type ServiceSpecValues struct {
 
 // CoreDNSValues are the DNS of the CloudSpace.
 type CoreDNSValues struct {
-	Deployment CoreDNSDeploymentValues `json:"deployment"`
+	Deployment      CoreDNSDeploymentValues `json:"deployment"`
+	OverwriteConfig string                  `json:"overwriteConfig"`
 }
 
 // CoreDNSDeploymentValues shape its Deployment. The image must carry its registry: vCluster takes it as one text.
@@ -272,7 +273,7 @@ func desiredValues(n names.CloudSpace, spec v1alpha1.CloudSpaceSpec, version con
 				Resources: kubernetesBinaries,
 			}},
 			Proxy:       ProxyValues{ExtraSANs: []string{n.ServiceHost(), n.ServiceHost() + ".cluster.local"}},
-			CoreDNS:     CoreDNSValues{Deployment: coreDNSValues(version, size, platform)},
+			CoreDNS:     CoreDNSValues{Deployment: coreDNSValues(version, size, platform), OverwriteConfig: coreDNSConfig(platform.Network.Resolver)},
 			StatefulSet: controlPlanePodValues(spec.ControlPlane, size, platform),
 		},
 		Sync: SyncValues{

@@ -16,12 +16,21 @@ import (
 const (
 	// SystemNamespace holds tenant-controller, all HelmReleases with their Helm storage, and the kubeconfig Secrets.
 	SystemNamespace = "kubeopera-system"
+	// CoreNamespace holds what serves CloudSpaces, the resolver among it.
+	CoreNamespace = "kubeopera-core"
 	// FluxNamespace is where Flux runs inside a CloudSpace.
 	FluxNamespace = "flux-system"
 )
 
 // HostQuota is the ResourceQuota of all in a host namespace, and of the objects in a tenant namespace.
 const HostQuota = "cloudspace"
+
+// ResolverService is the DNS that CloudSpaces ask for names outside of them, in the core namespace; also the name of its Deployment, and
+// the value of its pods' label app.kubernetes.io/name. ResolverPort is where the pods listen.
+const (
+	ResolverService = "cloudspace-resolver"
+	ResolverPort    = 1053
+)
 
 // PriorityClasses that config/ ships. The class of the control plane is higher, so that workloads never evict it.
 const (

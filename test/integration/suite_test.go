@@ -125,13 +125,14 @@ func start(ctx context.Context, environment *envtest.Environment) (running []cha
 	platform.Backoff.Base.Duration, platform.Backoff.Max.Duration = 50*time.Millisecond, 500*time.Millisecond
 	platform.Deadlines.InnerRelease.Duration, platform.Deadlines.Release.Duration = 2*time.Second, 6*time.Second
 	platform.TenantQuota.Hard = v1alpha1.QuotaAmounts{}
+	platform.Network.APIServers, platform.Network.Resolver = []string{"192.0.2.1:6443"}, "10.96.0.53"
 	platform.Endpoint = configv1alpha1.Endpoint{
 		LoadBalancer: &configv1alpha1.LoadBalancerEndpoint{},
 		Hostname: &configv1alpha1.HostnameEndpoint{
 			Domains: []string{"spaces.example.com"}, Ingress: &configv1alpha1.IngressEndpoint{Annotations: map[string]string{"example.com/passthrough": "true"}},
 		},
 	}
-	for _, path := range []string{"manager/namespace.yaml", "manager/priority_classes.yaml", "rbac/service_account.yaml", "rbac/role.yaml", "rbac/role_binding.yaml", "rbac/host_namespace.yaml", "rbac/members.yaml", "admission/retry.yaml", "admission/cloudspaces.yaml", "admission/deletion_protection.yaml", "admission/operator.yaml"} {
+	for _, path := range []string{"manager/namespace.yaml", "core/namespace.yaml", "manager/priority_classes.yaml", "rbac/service_account.yaml", "rbac/role.yaml", "rbac/role_binding.yaml", "rbac/host_namespace.yaml", "rbac/members.yaml", "admission/retry.yaml", "admission/cloudspaces.yaml", "admission/deletion_protection.yaml", "admission/operator.yaml"} {
 		if err := install(ctx, repository("config", path)); err != nil {
 			return nil, err
 		}

@@ -28,6 +28,7 @@ func SetDefaults(c *PlatformConfig) {
 			tenancyv1alpha1.QuotaPods:        resource.MustParse("200"),
 		}
 	}
+	defaultNetwork(&c.Network)
 	defaultDuration(&c.Deadlines.Namespace, 2*time.Minute)
 	defaultDuration(&c.Deadlines.ControlPlane, 15*time.Minute)
 	defaultDuration(&c.Deadlines.Kubeconfig, 5*time.Minute)

@@ -57,7 +57,7 @@ func TestTheCommentedDefaultNamesEveryField(t *testing.T) {
 		"Medium", "Large", "controlPlane", "limitFactors", "podEphemeralStorage", "cpu", "memory", "deadlines", "namespace", "kubeconfig", "innerRelease",
 		"backoff", "base", "max", "helm", "interval", "timeout", "serviceAccountName",
 		"endpoint", "loadBalancer", "class", "annotations", "hostname", "domains", "reserved", "ingress", "className", "tlsRoute",
-		"parentRefs", "sectionName",
+		"parentRefs", "sectionName", "network", "internet", "deniedCIDRs", "workloadEgress", "controlPlaneEgress", "fluxNamespace", "apiServers", "resolver",
 	} {
 		if !strings.Contains(string(text), field+":") {
 			t.Errorf("it does not show the field %s", field)
@@ -212,4 +212,22 @@ func altered(t *testing.T, replace, by string) string {
 		t.Fatalf("the minimal config does not contain %s", replace)
 	}
 	return strings.Replace(minimal, replace, by, 1)
+}
+
+// Kubernetes would fill in the protocol, and what stands on the cluster would never be what it should be.
+func TestRulesHaveTheirProtocol(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "platform-config.yaml")
+	text := minimal + "network: {workloadEgress: [{to: [{podSelector: {}}], ports: [{port: 443}, {port: 53, protocol: UDP}]}]}"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"TCP", "UDP"} {
+		if got := config.Network.WorkloadEgress[0].Ports[i].Protocol; got == nil || string(*got) != want {
+			t.Errorf("protocol of port %d is %v, want %s", i, got, want)
+		}
+	}
 }

@@ -49,6 +49,9 @@ type PlatformConfig struct {
 	// when a CloudSpace asks for it.
 	Endpoint Endpoint `json:"endpoint,omitzero"`
 
+	// network says what the pods of CloudSpaces can reach.
+	Network Network `json:"network,omitzero"`
+
 	// limitFactors cap the sum of limits of a CloudSpace at its requests times a factor.
 	LimitFactors LimitFactors `json:"limitFactors,omitzero"`
 

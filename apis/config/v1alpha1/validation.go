@@ -51,6 +51,7 @@ func Validate(c *PlatformConfig) field.ErrorList {
 	errs = append(errs, validateKubernetes(c.Kubernetes, field.NewPath("kubernetes"))...)
 	errs = append(errs, validateSizes(c.Sizes, field.NewPath("sizes"))...)
 	errs = append(errs, validateEndpoint(c.Endpoint, field.NewPath("endpoint"))...)
+	errs = append(errs, validateNetwork(&c.Network, field.NewPath("network"))...)
 	errs = append(errs, validateFactor(c.LimitFactors.CPU, field.NewPath("limitFactors", "cpu"))...)
 	errs = append(errs, validateFactor(c.LimitFactors.Memory, field.NewPath("limitFactors", "memory"))...)
 	errs = append(errs, validatePodEphemeralStorage(c.PodEphemeralStorage, field.NewPath("podEphemeralStorage"))...)
