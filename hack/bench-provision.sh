@@ -34,7 +34,7 @@ values() {
 bare() {
   local began
   began=$(now)
-  kubectl create namespace vcluster-bare > /dev/null
+  kubectl --as=system:serviceaccount:kubeopera-system:tenant-controller --as-group=system:masters create namespace vcluster-bare > /dev/null
   helm install bare "$HOSTCLUSTER_CACHE/charts/vcluster-0.36.1.tgz" -n vcluster-bare -f "$work/values.json" --wait --timeout 10m > /dev/null
   since "$began"
 }

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -46,10 +47,10 @@ func (h *host) removedByHand(t *testing.T) {
 // comeBack removes objects, and waits until there are others in their places.
 func (h *host) comeBack(t *testing.T, removed ...client.Object) {
 	t.Helper()
-	g := NewWithT(t)
+	g, operator := NewWithT(t), h.asOperator(t)
 	for _, object := range removed {
 		g.Expect(h.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(Succeed())
-		g.Expect(h.Delete(t.Context(), object)).To(Succeed())
+		g.Expect(operator.Delete(t.Context(), object)).To(Succeed())
 	}
 	since := time.Now()
 	for _, object := range removed {
@@ -72,6 +73,8 @@ func ofStaging() []client.Object {
 		&corev1.ResourceQuota{ObjectMeta: in(namespace, "cloudspace-control-plane")},
 		&corev1.ResourceQuota{ObjectMeta: in(namespace, "cloudspace-workload")},
 		&corev1.LimitRange{ObjectMeta: in(namespace, "cloudspace")},
+		&networkingv1.NetworkPolicy{ObjectMeta: in(namespace, "cloudspace")},
+		&networkingv1.NetworkPolicy{ObjectMeta: in(namespace, "cloudspace-control-plane")},
 		&rbacv1.RoleBinding{ObjectMeta: in(namespace, "tenant-controller")},
 		&appsv1.Deployment{ObjectMeta: in(namespace, name)},
 		&appsv1.StatefulSet{ObjectMeta: in(namespace, name+"-etcd")},

@@ -29,7 +29,7 @@ func (h *host) foreignNamespace(t *testing.T) {
 		v1alpha1.LabelTenant: "dave", v1alpha1.LabelCloudSpace: "default", v1alpha1.LabelOwnerUID: "nobody",
 	}}}
 	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "theirs", Namespace: foreign.Name}}
-	g.Expect(h.Create(t.Context(), foreign)).To(Succeed())
+	g.Expect(h.asOperator(t).Create(t.Context(), foreign)).To(Succeed())
 	g.Expect(h.Create(t.Context(), theirs)).To(Succeed())
 	h.createTenant(t, "dave")
 	g.Eventually(func(g Gomega) {

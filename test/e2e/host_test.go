@@ -86,6 +86,21 @@ func openCloudSpace(t *testing.T, hostName string) cluster {
 	return open(t, file)
 }
 
+// asOperator is an administrator who takes the operator's name, for what nobody else may change.
+func (h *host) asOperator(t *testing.T) client.WithWatch {
+	t.Helper()
+	return h.as(t, rest.ImpersonationConfig{UserName: "system:serviceaccount:kubeopera-system:tenant-controller", Groups: []string{"system:masters"}})
+}
+
+func (h *host) as(t *testing.T, somebody rest.ImpersonationConfig) client.WithWatch {
+	t.Helper()
+	config := rest.CopyConfig(h.config)
+	config.Impersonate = somebody
+	c, err := client.NewWithWatch(config, client.Options{Scheme: h.Scheme()})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
 func fromFile[T runtime.Object](t *testing.T, path string, into T) T {
 	t.Helper()
 	g := NewWithT(t)

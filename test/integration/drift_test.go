@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,11 +26,18 @@ func hostObjects(id string) []client.Object {
 		&rbacv1.RoleBinding{ObjectMeta: named(host, "tenant-controller")},
 		&corev1.LimitRange{ObjectMeta: named(host, "cloudspace")},
 		&corev1.ResourceQuota{ObjectMeta: named(host, "cloudspace")},
+		networkPolicy(host, "cloudspace"),
+		networkPolicy(host, "cloudspace-control-plane"),
+		networkPolicy(host, "cloudspace-workloads"),
 		secret(host, "cloudspace-pull-"+pullSecret),
 		&helmv2.HelmRelease{ObjectMeta: named(systemNamespace, id)},
 		&helmv2.HelmRelease{ObjectMeta: named(systemNamespace, id+"-flux")},
 		secret(systemNamespace, "cloudspace-"+id+"-kubeconfig"),
 	}
+}
+
+func networkPolicy(namespace, name string) *networkingv1.NetworkPolicy {
+	return &networkingv1.NetworkPolicy{ObjectMeta: named(namespace, name)}
 }
 
 // What somebody alters or deletes by hand comes back as it was, but for what Kubernetes and Flux write themselves.
@@ -50,6 +58,11 @@ func TestDriftIsPutRight(t *testing.T) {
 		{"the quota deleted", &corev1.ResourceQuota{ObjectMeta: named(host, "cloudspace")}, "", true},
 		{"the limits altered", &corev1.LimitRange{ObjectMeta: named(host, "cloudspace")}, `{"spec":{"limits":[]}}`, false},
 		{"the limits deleted", &corev1.LimitRange{ObjectMeta: named(host, "cloudspace")}, "", true},
+		{"the isolation opened", networkPolicy(host, "cloudspace"), `{"spec":{"egress":[{}]}}`, false},
+		{"the isolation for other pods", networkPolicy(host, "cloudspace"), `{"spec":{"podSelector":{"matchLabels":{"a":"b"}}}}`, false},
+		{"the isolation deleted", networkPolicy(host, "cloudspace"), "", true},
+		{"workloads let into private networks", networkPolicy(host, "cloudspace-workloads"), `{"spec":{"egress":[{"to":[{"ipBlock":{"cidr":"10.0.0.0/8"}}]}]}}`, false},
+		{"the control plane cut off", networkPolicy(host, "cloudspace-control-plane"), `{"spec":{"ingress":null}}`, false},
 		{"somebody let into the host namespace", &rbacv1.RoleBinding{ObjectMeta: named(host, "tenant-controller")}, `{"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"mallory"}]}`, false},
 		{"the operator shut out of it", &rbacv1.RoleBinding{ObjectMeta: named(host, "tenant-controller")}, "", true},
 		{"pod security taken off the host namespace", namespace(host), `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"privileged"}}}`, false},

@@ -32,6 +32,7 @@ var why = map[string]map[string]string{
 		"create cloudspaces":        "the default CloudSpace",
 		"patch cloudspaces":         "the finalizer, before anything is made",
 		"create limitranges":        "defaults for containers that say nothing",
+		"create networkpolicies":    "all pods of the host namespace, its control plane, its workloads",
 		"create resourcequotas":     "the caps of the host namespace: of all, of the control plane, of workloads; and of CloudSpace objects",
 		"create tenantquotas":       "the platform's default, for a Tenant that has none",
 		"get tenantquotas":          "the ledger as it stands, before it is written",

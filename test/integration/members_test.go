@@ -9,24 +9,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
-	"github.com/tantilium/cloud-runner/controllers"
 )
-
-// as is a client of a person who is in no group.
-func as(t *testing.T, user string) client.Client {
-	t.Helper()
-	config := rest.CopyConfig(adminConfig)
-	config.Impersonate = rest.ImpersonationConfig{UserName: user}
-	person, err := client.New(config, client.Options{Scheme: controllers.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return person
-}
 
 // Members change what a CloudSpace asks for, and nothing that the platform relies on: an Editor, who may not delete, could otherwise
 // delete with an owner reference, and an Owner could leave a host namespace behind by removing a finalizer.
@@ -66,7 +52,7 @@ func TestWhatMembersMayChange(t *testing.T) {
 			if tt.tenant != "" {
 				id = tt.tenant
 			}
-			err := as(t, "kubeopera:"+tt.user).Patch(t.Context(), cloudSpace(id, "default"), client.RawPatch(types.MergePatchType, []byte(tt.patch)))
+			err := identity(t, "kubeopera:"+tt.user).Patch(t.Context(), cloudSpace(id, "default"), client.RawPatch(types.MergePatchType, []byte(tt.patch)))
 			switch {
 			case tt.want == "" && err != nil:
 				t.Errorf("refused: %v", err)
@@ -78,7 +64,7 @@ func TestWhatMembersMayChange(t *testing.T) {
 		})
 	}
 	t.Run("an Owner makes one and deletes it", func(t *testing.T) {
-		owner := as(t, "kubeopera:owner")
+		owner := identity(t, "kubeopera:owner")
 		made := cloudSpace("members", "extra")
 		if err := owner.Create(t.Context(), made); err != nil {
 			t.Fatal(err)

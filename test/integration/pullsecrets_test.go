@@ -11,10 +11,7 @@ import (
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/tantilium/cloud-runner/controllers"
 )
 
 // pullSecret is the platform's, in all tests.
@@ -81,12 +78,7 @@ func TestCopiesThatAreNotListedGo(t *testing.T) {
 func TestTheOperatorIsBoundToItsNamespaces(t *testing.T) {
 	t.Parallel()
 	reach(t, create(t, tenant("bounds")), "Ready")
-	config := rest.CopyConfig(adminConfig)
-	config.Impersonate = rest.ImpersonationConfig{UserName: operatorUser, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
-	operator, err := client.New(config, client.Options{Scheme: controllers.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	operator := identity(t, operatorUser, "system:serviceaccounts", "system:authenticated")
 	binding := func(namespace string) client.Object {
 		return &rbacv1.RoleBinding{
 			ObjectMeta: named(namespace, "stolen"),

@@ -90,7 +90,7 @@ func (s *standIn) of(name string) behaviour {
 }
 
 func newStandInManager() (ctrl.Manager, error) {
-	mgr, err := ctrl.NewManager(adminConfig, ctrl.Options{Scheme: controllers.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := ctrl.NewManager(impersonating("system:kube-controller-manager", masters), ctrl.Options{Scheme: controllers.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}})
 	if err != nil {
 		return nil, err
 	}
@@ -410,7 +410,7 @@ func (s *standIn) namespace(ctx context.Context, namespace *corev1.Namespace) (w
 		return true, nil
 	}
 	in := client.InNamespace(namespace.Name)
-	for _, kind := range []client.Object{&v1alpha1.CloudSpace{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.Secret{}, &corev1.ResourceQuota{}, &corev1.LimitRange{}, &rbacv1.RoleBinding{}, &rbacv1.Role{}, &corev1.Service{}, &corev1.ServiceAccount{}, &policyv1.PodDisruptionBudget{}, &networkingv1.Ingress{}, &gatewayv1.TLSRoute{}} {
+	for _, kind := range []client.Object{&v1alpha1.CloudSpace{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.Secret{}, &corev1.ResourceQuota{}, &corev1.LimitRange{}, &rbacv1.RoleBinding{}, &rbacv1.Role{}, &corev1.Service{}, &corev1.ServiceAccount{}, &policyv1.PodDisruptionBudget{}, &networkingv1.Ingress{}, &networkingv1.NetworkPolicy{}, &gatewayv1.TLSRoute{}} {
 		if err := s.client.DeleteAllOf(ctx, kind, in); err != nil {
 			return false, err
 		}

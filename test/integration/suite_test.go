@@ -36,8 +36,10 @@ import (
 
 // What all tests share: one API server, one operator with the rights that config/rbac gives it, one stand-in.
 var (
-	// api is an administrator's client. It reads live.
+	// api is the client of an administrator who also does what only the operator may. It reads live.
 	api client.WithWatch
+	// admin is an administrator's client.
+	admin client.WithWatch
 	// adminConfig is for clients that need more than api.
 	adminConfig *rest.Config
 	// calls are the requests of the operator.
@@ -115,7 +117,10 @@ func runAll(m *testing.M) (code int, err error) {
 // start installs the platform as config/ ships it and starts everything that runs beside the tests.
 func start(ctx context.Context, environment *envtest.Environment) (running []chan error, err error) {
 	adminConfig.QPS = -1
-	if api, err = client.NewWithWatch(adminConfig, client.Options{Scheme: controllers.Scheme()}); err != nil {
+	if admin, err = client.NewWithWatch(adminConfig, client.Options{Scheme: controllers.Scheme()}); err != nil {
+		return nil, err
+	}
+	if api, err = byHand(admin); err != nil {
 		return nil, err
 	}
 	if platform, err = configv1alpha1.Load(repository("config", "manager", "platform-config.yaml")); err != nil {
@@ -132,7 +137,7 @@ func start(ctx context.Context, environment *envtest.Environment) (running []cha
 			Domains: []string{"spaces.example.com"}, Ingress: &configv1alpha1.IngressEndpoint{Annotations: map[string]string{"example.com/passthrough": "true"}},
 		},
 	}
-	for _, path := range []string{"manager/namespace.yaml", "core/namespace.yaml", "manager/priority_classes.yaml", "rbac/service_account.yaml", "rbac/role.yaml", "rbac/role_binding.yaml", "rbac/host_namespace.yaml", "rbac/members.yaml", "admission/retry.yaml", "admission/cloudspaces.yaml", "admission/deletion_protection.yaml", "admission/operator.yaml"} {
+	for _, path := range []string{"manager/namespace.yaml", "core/namespace.yaml", "manager/priority_classes.yaml", "rbac/service_account.yaml", "rbac/role.yaml", "rbac/role_binding.yaml", "rbac/host_namespace.yaml", "rbac/members.yaml", "admission/retry.yaml", "admission/cloudspaces.yaml", "admission/deletion_protection.yaml", "admission/operator.yaml", "admission/host_namespaces.yaml", "admission/priority.yaml", "admission/syncers.yaml"} {
 		if err := install(ctx, repository("config", path)); err != nil {
 			return nil, err
 		}

@@ -1,0 +1,225 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"testing"
+
+	"github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+)
+
+const (
+	noNodePorts = "ports of nodes are not available"
+	noEndpoints = "those made by hand are not available"
+	noPriority  = "the PriorityClass cloudspace-control-plane is for control planes of CloudSpaces"
+	noMetadata  = "of the platform, tenancy.kubeopera.io/, cannot be changed"
+)
+
+// serviceIn is a Service as a syncer makes it.
+func serviceIn(namespace, name string, alter func(*corev1.Service)) *corev1.Service {
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"vcluster.loft.sh/managed-by": "stolen"}},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}, Selector: map[string]string{"a": "b"}},
+	}
+	if alter != nil {
+		alter(service)
+	}
+	return service
+}
+
+func balanced(alter func(*corev1.Service)) func(*corev1.Service) {
+	return func(service *corev1.Service) {
+		service.Spec.Type, service.Spec.AllocateLoadBalancerNodePorts = corev1.ServiceTypeLoadBalancer, new(false)
+		alter(service)
+	}
+}
+
+// A stolen token of a syncer is bound by more than its Role, which is given all rights here.
+func TestASyncerMayNotDoAllThatItsRoleLetsIt(t *testing.T) {
+	t.Parallel()
+	const id, in = "stolen", "vcluster-stolen"
+	reach(t, create(t, tenant(id)), "Ready")
+	service := func(name string, alter func(*corev1.Service)) func(context.Context, client.Client) error {
+		return made(serviceIn(in, name, alter))
+	}
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Namespace: in, Name: "aimed", Labels: map[string]string{discoveryv1.LabelServiceName: "plain", discoveryv1.LabelManagedBy: "endpointslice-controller.k8s.io"}},
+		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.244.0.99"}}},
+	}
+	aimed := &corev1.Endpoints{ObjectMeta: named(in, "aimed"), Subsets: []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: "10.244.0.99"}}}}} //nolint:staticcheck // hostile use of an old kind.
+	priority := func(pod *corev1.Pod) {
+		pod.Spec.PriorityClassName, pod.Labels = "cloudspace-control-plane", map[string]string{"app": "vcluster"}
+	}
+	try(t, identity(t, "system:serviceaccount:"+in+":vc-"+id, masters), []attempt{
+		{"a Service within", service("plain", nil), ""},
+		{"a headless one", service("headless", func(s *corev1.Service) { s.Spec.ClusterIP = corev1.ClusterIPNone }), ""},
+		{"a load balancer without ports of nodes", service("lb", balanced(func(s *corev1.Service) { s.Annotations = map[string]string{"vcluster.loft.sh/object-name": "a"} })), "exceeded quota"},
+		{"a port of nodes", service("np", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort }), "NodePort and ExternalName are not available"},
+		{"a Service that becomes one", patched(serviceIn(in, "plain", nil), `{"spec":{"type":"NodePort"}}`), "NodePort and ExternalName are not available"},
+		{"a name of somebody else", service("en", func(s *corev1.Service) {
+			s.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "kubernetes.default.svc.cluster.local"}
+		}), "NodePort and ExternalName are not available"},
+		{"an address of somebody else", service("ei", func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"192.168.255.2"} }), "externalIPs are not available"},
+		{"one added later", patched(serviceIn(in, "plain", nil), `{"spec":{"externalIPs":["192.168.255.2"]}}`), "externalIPs are not available"},
+		{"a load balancer with ports of nodes", service("lb1", balanced(func(s *corev1.Service) { s.Spec.AllocateLoadBalancerNodePorts = nil })), noNodePorts},
+		{"a load balancer with a port of its choice", service("lb2", balanced(func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 30123 })), noNodePorts},
+		{"a load balancer with a port for health", service("lb3", balanced(func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal })), noNodePorts},
+		{"a load balancer with an address of its choice", service("lb4", balanced(func(s *corev1.Service) { s.Spec.LoadBalancerIP = "203.0.113.1" })), "loadBalancerIP"},
+		{"a load balancer with sources of its choice", service("lb5", balanced(func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"0.0.0.0/0"} })), "loadBalancerSourceRanges"},
+		{"a load balancer of another class", service("lb6", balanced(func(s *corev1.Service) { s.Spec.LoadBalancerClass = new("example.com/internal") })), "loadBalancerClass"},
+		{"an address by an annotation", service("lb7", balanced(func(s *corev1.Service) {
+			s.Annotations = map[string]string{"metallb.io/loadBalancerIPs": "203.0.113.1"}
+		})), "annotations of a LoadBalancer"},
+		{"an annotation first, the load balancer then", service("lb8", func(s *corev1.Service) {
+			s.Annotations = map[string]string{"metallb.io/loadBalancerIPs": "203.0.113.1"}
+		}), ""},
+		{"that one turned", patched(serviceIn(in, "lb8", nil), `{"spec":{"type":"LoadBalancer","allocateLoadBalancerNodePorts":false}}`), "annotations of a LoadBalancer"},
+		{"endpoints of its choice", made(aimed), noEndpoints},
+		{"slices of its choice", made(slice), noEndpoints},
+		{"a workload", made(podIn(in, "workload", func(p *corev1.Pod) { p.Labels = map[string]string{"vcluster.loft.sh/managed-by": id} })), ""},
+		{"a label for it", patched(podIn(in, "workload", nil), `{"metadata":{"labels":{"a":"b"}}}`), ""},
+		{"a pod of the control plane", made(podIn(in, "fake", func(p *corev1.Pod) { p.Labels = map[string]string{"release": id} })), "a syncer makes no pods of control planes"},
+		{"a workload that becomes one", patched(podIn(in, "workload", nil), `{"metadata":{"labels":{"release":"`+id+`"}}}`), "a syncer makes no pods of control planes"},
+		{"a pod with the priority of control planes", made(podIn(in, "high", priority)), noPriority},
+		{"a workload that says it is another's", made(podIn(in, "whose", func(p *corev1.Pod) { p.Labels = map[string]string{"tenancy.kubeopera.io/tenant": "other"} })), "labels " + noMetadata},
+		{"a Secret that says so", made(secret(in, "whose"), labelled(map[string]string{"tenancy.kubeopera.io/owner-uid": "a"})), "labels " + noMetadata},
+		{"a Service that says so in an annotation", service("whose", func(s *corev1.Service) { s.Annotations = map[string]string{"tenancy.kubeopera.io/revision": "a"} }), "annotations " + noMetadata},
+		{"a label of ours taken off what the chart made", patched(serviceIn(in, id, nil), `{"metadata":{"labels":{"tenancy.kubeopera.io/owner-uid":null}}}`), "labels " + noMetadata},
+		{"new certificates for its pods", patched(deploymentOf(id), `{"spec":{"template":{"metadata":{"annotations":{"vcluster.loft.sh/rolled":"1"}}}}}`), ""},
+		{"another image for its pods", patched(deploymentOf(id), `{"spec":{"template":{"spec":{"containers":[{"name":"a","image":"example.com/evil:1"}]}}}}`), "a syncer changes no more"},
+		{"other labels for its pods", patched(deploymentOf(id), `{"spec":{"template":{"metadata":{"labels":{"release":"`+id+`"}}}}}`), "a syncer changes no more"},
+		{"more of them", patched(deploymentOf(id), `{"spec":{"replicas":5}}`), "a syncer changes no more"},
+		{"another image for etcd", patched(&appsv1.StatefulSet{ObjectMeta: named(in, id+"-etcd")}, `{"spec":{"template":{"spec":{"containers":[{"name":"a","image":"example.com/evil:1"}]}}}}`), "a syncer changes no more"},
+		{"a claim", made(claimIn(in, "claim", "")), ""},
+		{"a claim for somebody else's volume", made(claimIn(in, "taken", "pvc-1")), "a claim cannot name its volume"},
+		{"pod security lowered", patched(namespace(in), `{"metadata":{"labels":{"`+psa+`":"privileged"}}}`), noHost},
+		{"the quota raised", patched(&corev1.ResourceQuota{ObjectMeta: named(in, "cloudspace")}, `{"spec":{"hard":{"pods":"1000"}}}`), noHand},
+	})
+	t.Run("a pod that escapes", func(t *testing.T) { escapes(t, in, id) })
+}
+
+// The load balancer of the CloudSpace's own endpoint is in its host namespace too.
+func TestASyncerLeavesTheLoadBalancerAsItIs(t *testing.T) {
+	t.Parallel()
+	const id, in = "stolen-lb", "vcluster-stolen-lb"
+	create(t, tenant(id, withEndpoint(v1alpha1.EndpointLoadBalancer, "")))
+	own := serviceIn(in, id, nil)
+	eventually(t, func(g gomega.Gomega) {
+		g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(own), own)).To(gomega.Succeed())
+	})
+	try(t, identity(t, "system:serviceaccount:"+in+":vc-"+id, masters), []attempt{
+		{"what matters to nobody", patched(own.DeepCopy(), `{"spec":{"sessionAffinity":"ClientIP"}}`), ""},
+		{"an address by an annotation", patched(own.DeepCopy(), `{"metadata":{"annotations":{"metallb.io/loadBalancerIPs":"203.0.113.1"}}}`), "annotations of a LoadBalancer"},
+		{"ports of nodes", patched(own.DeepCopy(), `{"spec":{"allocateLoadBalancerNodePorts":true}}`), noNodePorts},
+	})
+}
+
+func claimIn(namespace, name, volume string) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{ObjectMeta: named(namespace, name), Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, VolumeName: volume,
+		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Mi")}},
+	}}
+}
+
+// escapes tries what pod security forbids, with the token of the syncer straight at the host.
+func escapes(t *testing.T, in, id string) {
+	t.Helper()
+	pod := func(name string, alter func(*corev1.PodSpec)) func(context.Context, client.Client) error {
+		return made(podIn(in, name, func(p *corev1.Pod) { alter(&p.Spec) }))
+	}
+	context := func(change func(*corev1.SecurityContext)) func(*corev1.PodSpec) {
+		return func(spec *corev1.PodSpec) {
+			spec.Containers[0].SecurityContext = &corev1.SecurityContext{}
+			change(spec.Containers[0].SecurityContext)
+		}
+	}
+	const forbidden = `violates PodSecurity "baseline:latest"`
+	try(t, identity(t, "system:serviceaccount:"+in+":vc-"+id, masters), []attempt{
+		{"nothing of that", pod("plain", func(*corev1.PodSpec) {}), ""},
+		{"privileged", pod("a", context(func(c *corev1.SecurityContext) { c.Privileged = new(true) })), forbidden},
+		{"a capability", pod("b", context(func(c *corev1.SecurityContext) {
+			c.Capabilities = &corev1.Capabilities{Add: []corev1.Capability{"NET_ADMIN"}}
+		})), forbidden},
+		{"raw packets", pod("c", context(func(c *corev1.SecurityContext) {
+			c.Capabilities = &corev1.Capabilities{Add: []corev1.Capability{"NET_RAW"}}
+		})), forbidden},
+		{"no seccomp", pod("e", context(func(c *corev1.SecurityContext) {
+			c.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}
+		})), forbidden},
+		{"a folder of the node", pod("f", func(s *corev1.PodSpec) {
+			s.Volumes = []corev1.Volume{{Name: "a", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
+		}), forbidden},
+		{"the node's network", pod("g", func(s *corev1.PodSpec) { s.HostNetwork = true }), forbidden},
+		{"a port of the node", pod("h", func(s *corev1.PodSpec) {
+			s.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
+		}), forbidden},
+		{"the node's processes", pod("i", func(s *corev1.PodSpec) { s.HostPID = true }), forbidden},
+		{"the node's memory", pod("j", func(s *corev1.PodSpec) { s.HostIPC = true }), forbidden},
+		{"a sysctl", pod("k", func(s *corev1.PodSpec) {
+			s.SecurityContext = &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: "kernel.msgmax", Value: "1"}}}
+		}), forbidden},
+	})
+}
+
+// The PriorityClass of control planes is theirs: for pods that Kubernetes' controllers make of what Flux has installed.
+func TestThePriorityOfControlPlanesIsTheirs(t *testing.T) {
+	t.Parallel()
+	const id, in = "priority", "vcluster-priority"
+	reach(t, create(t, tenant(id)), "Ready")
+	high := func(labels map[string]string) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) {
+			pod.Spec.PriorityClassName, pod.Labels = "cloudspace-control-plane", labels
+		}
+	}
+	deployment := func(namespace, name string) *appsv1.Deployment {
+		labels := map[string]string{"release": id}
+		return &appsv1.Deployment{ObjectMeta: named(namespace, name), Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: podIn(in, "a", high(labels)).Spec},
+		}}
+	}
+	replicas := func(namespace, name string) *appsv1.ReplicaSet {
+		of := deployment(namespace, name)
+		return &appsv1.ReplicaSet{ObjectMeta: of.ObjectMeta, Spec: appsv1.ReplicaSetSpec{Selector: of.Spec.Selector, Template: of.Spec.Template}}
+	}
+	ours := map[string]string{"release": id}
+	kube := func(name string) client.Client {
+		return identity(t, "system:serviceaccount:kube-system:"+name, masters)
+	}
+	t.Run("an administrator, as Flux", func(t *testing.T) {
+		try(t, admin, []attempt{
+			{"a Deployment", made(deployment(in, "kept")), ""},
+			{"a pod", made(podIn(in, "a", high(ours))), "made by Kubernetes' controllers alone"},
+		})
+	})
+	t.Run("somebody who may make workloads", func(t *testing.T) {
+		try(t, clerk(t, "clerk-of-workloads"), []attempt{
+			{"a Deployment", made(deployment(in, "b")), noPriority},
+			{"one elsewhere", made(deployment("default", "b")), noPriority},
+			{"a ReplicaSet", made(replicas(in, "b")), noPriority},
+			{"a Deployment made another", patched(deployment(in, "kept"), `{"spec":{"template":{"spec":{"containers":[{"name":"a","image":"example.com/evil:1"}]}}}}`), noPriority},
+			{"a Deployment as it is", patched(deployment(in, "kept"), `{"metadata":{"annotations":{"a":"b"}}}`), ""},
+			{"a pod", made(podIn("default", "b", high(ours))), noPriority},
+		})
+	})
+	t.Run("Kubernetes", func(t *testing.T) {
+		try(t, kube("deployment-controller"), []attempt{{"a ReplicaSet", made(replicas(in, "kept")), ""}})
+		try(t, kube("replicaset-controller"), []attempt{
+			{"a pod of the control plane", made(podIn(in, "server", high(ours))), ""},
+			{"a pod of something else", made(podIn(in, "other", high(map[string]string{"app": "vcluster"}))), noPriority},
+			{"a pod elsewhere", made(podIn("default", "other", high(ours))), noPriority},
+		})
+		try(t, kube("statefulset-controller"), []attempt{{"a member of etcd", made(podIn(in, "etcd", high(ours))), ""}})
+		try(t, kube("job-controller"), []attempt{{"a pod of a Job", made(podIn(in, "job", high(ours))), "made by Kubernetes' controllers alone"}})
+	})
+}
