@@ -4,9 +4,11 @@
 // Command probe is what test pods run: an HTTP server to be reached, and a client that reaches or resolves one. Debian's
 // static busybox cannot resolve names, so this takes its place.
 //
-//	probe serve [ADDRESS]   answers every request with the pod's host name (default :8080) until SIGTERM
+//	probe serve [ADDRESS]   answers every request with the pod's host name (default :8080), and sends datagrams back, until SIGTERM
 //	probe get URL           prints the body; exits 1 on no answer within 5 s or a status from 400 up
 //	probe resolve NAME      prints the addresses of NAME, one a line; exits 1 if there are none, or no answer within 12 s
+//	probe reach TARGET...   says of each target, tcp/HOST:PORT or udp/HOST:PORT, whether it is open or closed; exits 0
+//	probe window TARGET     tries a target for 15 s from its start on, and says when it was answered last
 package main
 
 import (
@@ -48,8 +50,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return get(ctx, args[1], out)
 	case len(args) == 2 && args[0] == "resolve":
 		return resolve(ctx, args[1], out)
+	case len(args) > 1 && args[0] == "reach":
+		return reach(ctx, args[1:], out)
+	case len(args) == 2 && args[0] == "window":
+		return window(ctx, args[1], out)
 	}
-	return errors.New("usage: probe serve [ADDRESS] | get URL | resolve NAME")
+	return errors.New("usage: probe serve [ADDRESS] | get URL | resolve NAME | reach TARGET... | window TARGET")
 }
 
 func serve(ctx context.Context, address string) error {
@@ -64,6 +70,11 @@ func serve(ctx context.Context, address string) error {
 			fmt.Fprintln(w, host)
 		}),
 	}
+	datagrams, err := net.ListenPacket("udp", address)
+	if err != nil {
+		return err
+	}
+	go echo(datagrams)
 	ended := make(chan error, 1)
 	go func() { ended <- server.ListenAndServe() }()
 	fmt.Println("serving on", address)
@@ -71,7 +82,7 @@ func serve(ctx context.Context, address string) error {
 	case err := <-ended:
 		return err
 	case <-ctx.Done():
-		return server.Close()
+		return errors.Join(server.Close(), datagrams.Close())
 	}
 }
 
