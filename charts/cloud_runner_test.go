@@ -127,7 +127,8 @@ func parsePlatformConfig(t *testing.T, objects map[string]*unstructured.Unstruct
 func TestPlatformChartKeepsWhatTenantsNeed(t *testing.T) {
 	for name, object := range mustRenderPlatform(t, "") {
 		kept := object.GetAnnotations()[keep] == "keep"
-		want := slices.Contains([]string{"CustomResourceDefinition", "PriorityClass"}, object.GetKind())
+		isCore := object.GetKind() != "Role" && object.GetKind() != "RoleBinding" && slices.Contains([]string{object.GetName(), object.GetNamespace()}, "kubeopera-core")
+		want := isCore || slices.Contains([]string{"CustomResourceDefinition", "PriorityClass"}, object.GetKind())
 		if kept != want {
 			t.Errorf("%s: kept at the end of the release: %t, want %t", name, kept, want)
 		}

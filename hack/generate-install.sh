@@ -44,10 +44,11 @@ priority_classes() {
   printf '{{- end }}\n'
 }
 
-# core pulls its image from the mirror of the platform, and with the operator's pull secrets.
+# core pulls its image from the mirror of the platform, and with the operator's pull secrets. It outlives the release: CloudSpaces that go on
+# ask the resolver, by its address.
 core() {
   header config/core
-  concat $(of config/core) | sed -e 's|image: docker.io/|image: {{ .Values.platformConfig.images.registry \| default "docker.io" }}/|' \
+  concat $(of config/core) | sed -e 's|^metadata:$|&\n  annotations:\n    helm.sh/resource-policy: keep|' -e 's|image: docker.io/|image: {{ .Values.platformConfig.images.registry \| default "docker.io" }}/|' \
     -e 's|^      automountServiceAccountToken: false$|&\n      {{- with .Values.imagePullSecrets }}\n      imagePullSecrets:\n        {{- toYaml . \| nindent 8 }}\n      {{- end }}|'
 }
 
