@@ -19,6 +19,8 @@ func TestJourneys(t *testing.T) {
 	t.Run("neighbours are apart", host.neighbours)
 	t.Run("a tenant has no more than its quota", host.tenantQuota)
 	t.Run("a CloudSpace keeps to its quotas", host.quotas)
+	t.Run("no packet passes between CloudSpaces, or to the host", host.isolation)
+	t.Run("a stolen token of a syncer does little", host.stolenToken)
 	t.Run("one Kustomization brings a customer with everything", host.gitOps)
 	t.Run("CloudSpaces are reached from outside", host.endpoints)
 	t.Run("a control plane outlives the loss of members", host.highAvailability)
