@@ -73,7 +73,7 @@ func recordTransitions(object *v1alpha1.CloudSpace, before v1alpha1.CloudSpaceSt
 			stepDuration.WithLabelValues(c.Type).Observe(seconds(old.LastTransitionTime, now))
 		}
 	}
-	if object.Status.Phase == v1alpha1.CloudSpaceActive && !entered(before.Timeline, v1alpha1.CloudSpaceActive) {
+	if object.Status.Phase == v1alpha1.CloudSpaceActive && !wasActive(before.Timeline) {
 		provisioningDuration.Observe(seconds(object.CreationTimestamp, now))
 	}
 }

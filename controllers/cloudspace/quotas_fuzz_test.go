@@ -30,6 +30,7 @@ type resizeWorld struct {
 }
 
 func newResizeWorld(t *testing.T) *resizeWorld {
+	t.Helper()
 	r, s := resizable(t)
 	s.observed.quotas = quotas{}
 	w := &resizeWorld{t: t, r: r, s: s}

@@ -105,6 +105,7 @@ func TestWhatQuotasBecome(t *testing.T) {
 		"lowered below the least": {change: ask("1Gi"), workloads: "512Mi", want: [3]string{"8Gi", "1411Mi", "6781Mi"}},
 		"lowered below what workloads request and are limited to": {
 			change: func(t *testing.T, r *Reconciler, s *scope) {
+				t.Helper()
 				ask("4Gi")(t, r, s)
 				s.observed.quotas.workloads.Status.Used[limits] = resource.MustParse("6Gi")
 			},
@@ -130,6 +131,7 @@ func TestWhatQuotasBecome(t *testing.T) {
 		},
 		"a smaller control plane, while the larger one runs": {
 			change: func(t *testing.T, r *Reconciler, s *scope) {
+				t.Helper()
 				s.granted.CPU = resource.MustParse("6")
 				s.observed.quotas, s.observed.controlPlane = quotas{}, releaseOfSize(t, r, s, "Medium")
 				s.observed.quotas = quotasOf(t, r, s)

@@ -65,7 +65,7 @@ func controlPlaneShare(of members, size configv1alpha1.Size) corev1.ResourceList
 // fixedWorkloads are the pods that every CloudSpace runs among its workloads, and a small one of the tenant's.
 func fixedWorkloads(size configv1alpha1.Size) corev1.ResourceList {
 	flux := perPod(fluxInside)
-	flux[corev1.ResourcePods] = number(int32(len(fluxDeployments)))
+	flux[corev1.ResourcePods] = *resource.NewQuantity(int64(len(fluxDeployments)), resource.DecimalSI)
 	return sum(perPod(size.CoreDNS), flux, perPod(smallApp))
 }
 

@@ -25,7 +25,7 @@ const patience = 10 * time.Second
 // rest of the control plane is in the API server's pod. Members that are lost later do not matter while the others serve.
 func (r *Reconciler) controlPlaneRuns(ctx context.Context, s *scope) error {
 	waitsFor := s.observed.notRunning()
-	if waitsFor == "" || entered(s.object.Status.Timeline, v1alpha1.CloudSpaceActive) && s.observed.servesOn() {
+	if waitsFor == "" || wasActive(s.object.Status.Timeline) && s.observed.servesOn() {
 		return nil
 	}
 	began := meta.FindStatusCondition(s.object.Status.Conditions, v1alpha1.ConditionControlPlaneReady)

@@ -4,6 +4,7 @@
 package cloudspace
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,10 +21,10 @@ import (
 func newStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.CloudSpaceStatus {
 	previous, o := s.object.Status, s.observed
 	status := *previous.DeepCopy()
-	wasActive := entered(previous.Timeline, v1alpha1.CloudSpaceActive)
+	active := wasActive(previous.Timeline)
 	status.ObservedGeneration = s.object.Generation
 	status.Conditions = conditions.Next(conditions.Pass{
-		Previous: previous.Conditions, Generation: s.object.Generation, Outcomes: outcomes, WasReady: wasActive,
+		Previous: previous.Conditions, Generation: s.object.Generation, Outcomes: outcomes, WasReady: active,
 		Restart: retry.Requested(previous.Retry, s.object.Annotations), Now: now,
 	})
 	tellLost(status.Conditions, o)
@@ -51,18 +52,18 @@ func newStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.CloudS
 	tellUsage(&status, usageOf(s), now)
 	settled := meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionControlPlaneReady) || atRest(status.Conditions)
 	status.Drift = nextDrift(previous.Drift, o.parts, settled)
-	status.Phase = phase(status.Conditions, wasActive)
+	status.Phase = phase(status.Conditions, active)
 	status.Timeline = conditions.Enter(previous.Timeline, string(status.Phase), s.object.CreationTimestamp, now)
 	return status
 }
 
-// phase is a one-word view of the conditions; wasActive keeps the first Active.
-func phase(c []metav1.Condition, wasActive bool) v1alpha1.CloudSpacePhase {
+// phase is a one-word view of the conditions; active keeps the first Active.
+func phase(c []metav1.Condition, active bool) v1alpha1.CloudSpacePhase {
 	isTrue := func(kind string) bool { return meta.IsStatusConditionTrue(c, kind) }
 	switch {
 	case atRest(c):
 		return v1alpha1.CloudSpaceSuspended
-	case wasActive, isTrue(v1alpha1.ConditionReady):
+	case active, isTrue(v1alpha1.ConditionReady):
 		return v1alpha1.CloudSpaceActive
 	case isTrue(v1alpha1.ConditionStalled):
 		return v1alpha1.CloudSpaceFailed
@@ -98,11 +99,7 @@ func deletingStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.C
 	return status
 }
 
-func entered(timeline []v1alpha1.PhaseTransition, phase v1alpha1.CloudSpacePhase) bool {
-	for _, t := range timeline {
-		if t.Phase == string(phase) {
-			return true
-		}
-	}
-	return false
+// wasActive tells whether a CloudSpace was Active once.
+func wasActive(timeline []v1alpha1.PhaseTransition) bool {
+	return slices.ContainsFunc(timeline, func(t v1alpha1.PhaseTransition) bool { return t.Phase == string(v1alpha1.CloudSpaceActive) })
 }

@@ -71,7 +71,7 @@ func (t target) without(lacks error) target {
 // established tells whether the control plane came up once: it has data, and what it becomes must be able to read them.
 func (s *scope) established() bool {
 	return s.observed.controlPlane != nil &&
-		(s.observed.kubeconfig != nil || entered(s.object.Status.Timeline, v1alpha1.CloudSpaceActive))
+		(s.observed.kubeconfig != nil || wasActive(s.object.Status.Timeline))
 }
 
 // goesWithHost refuses a version that the host cluster cannot serve: pods are copied to the host's API server, and one that is

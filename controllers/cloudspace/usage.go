@@ -53,8 +53,8 @@ func storageUsage(total *corev1.ResourceQuota, controlPlane v1alpha1.ControlPlan
 
 // difference is never less than nothing.
 func difference(a, b resource.Quantity) resource.Quantity {
-	const any = corev1.ResourceName("any")
-	return minus(corev1.ResourceList{any: a}, corev1.ResourceList{any: b})[any]
+	const it = corev1.ResourceName("it")
+	return minus(corev1.ResourceList{it: a}, corev1.ResourceList{it: b})[it]
 }
 
 // tellUsage puts what is used into a status, if it is time.

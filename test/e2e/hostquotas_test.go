@@ -66,6 +66,7 @@ func (h *host) used(ctx context.Context, g Gomega) [5]int64 {
 
 // podsAreCounted runs pods that say what they need in each of the ways that there are.
 func (h *host) podsAreCounted(t *testing.T, inside cluster) {
+	t.Helper()
 	g := NewWithT(t)
 	always := corev1.ContainerRestartPolicyAlways
 	probe := func(name string, resources corev1.ResourceRequirements) corev1.Container {
@@ -116,6 +117,7 @@ func (h *host) uses(t *testing.T, what string, before, more [5]int64) {
 
 // overheadIsCounted shows a RuntimeClass of the CloudSpace's own, which the host does not know, and one that the host has.
 func (h *host) overheadIsCounted(t *testing.T, inside cluster, idle [5]int64) {
+	t.Helper()
 	g := NewWithT(t)
 	heavy := func() *nodev1.RuntimeClass {
 		return &nodev1.RuntimeClass{
@@ -139,6 +141,7 @@ func (h *host) overheadIsCounted(t *testing.T, inside cluster, idle [5]int64) {
 
 // changedPodsAreCounted gives a pod that runs an ephemeral container, then more CPU, then more than there is.
 func (h *host) changedPodsAreCounted(t *testing.T, inside cluster, idle [5]int64) {
+	t.Helper()
 	g := NewWithT(t)
 	pod := sleeper("counted", func(s *corev1.PodSpec) { s.Containers[0].Resources = amounts("20m", "32Mi", "100m", "64Mi") })
 	g.Expect(inside.Create(t.Context(), pod)).To(Succeed())
@@ -193,6 +196,7 @@ func (c cluster) eventsOf(t *testing.T, g Gomega, pod string) (messages []string
 
 // filledUp has workloads use all that they can. The control plane is lost and comes back: what workloads cannot have was kept for it.
 func (h *host) filledUp(t *testing.T, inside cluster) {
+	t.Helper()
 	g := NewWithT(t)
 	var quota corev1.ResourceQuota
 	g.Expect(h.Get(t.Context(), client.ObjectKey{Namespace: measuredHost, Name: "cloudspace-workload"}, &quota)).To(Succeed())
@@ -231,6 +235,7 @@ func (h *host) usageIsTold(t *testing.T) {
 
 // resized lowers a CloudSpace below what its pods use, which the filler of filledUp sees to, and ends that.
 func (h *host) resized(t *testing.T, inside cluster) {
+	t.Helper()
 	g := NewWithT(t)
 	const memory = corev1.ResourceRequestsMemory
 	before := h.cloudSpace(t.Context(), g, measured, "default").Spec.Resources.Memory

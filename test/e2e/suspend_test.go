@@ -23,6 +23,7 @@ import (
 
 // suspended takes a CloudSpace with data and an app down to nothing, and brings both back.
 func (h *host) suspended(t *testing.T, inside cluster) {
+	t.Helper()
 	g := NewWithT(t)
 	kept := keepsake(measured)
 	g.Expect(inside.Create(t.Context(), kept)).To(Succeed())
