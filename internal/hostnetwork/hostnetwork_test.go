@@ -93,11 +93,11 @@ func watched(t *testing.T, change func(ctx context.Context, c client.Client) err
 		defer cancel()
 		result := make(chan error, 1)
 		go func() { result <- Watch{Reader: c, Found: found, Every: time.Minute}.Start(ctx) }()
-		time.Sleep(5 * time.Minute)
+		<-time.After(5 * time.Minute)
 		if failed := change(ctx, c); failed != nil {
 			t.Fatal(failed)
 		}
-		time.Sleep(5 * time.Minute)
+		<-time.After(5 * time.Minute)
 		select {
 		case err = <-result:
 			ended = true

@@ -53,6 +53,7 @@ func escapes() map[string]*corev1.Pod {
 
 // escapesFromInside are refused by the CloudSpace's own API server; one that does nothing of that is not.
 func (h *host) escapesFromInside(t *testing.T, inside cluster) {
+	t.Helper()
 	g := NewWithT(t)
 	for name, pod := range escapes() {
 		g.Expect(inside.Create(t.Context(), pod)).To(MatchError(ContainSubstring("violates PodSecurity")), name)
@@ -89,6 +90,7 @@ func (h *host) isSealed(t *testing.T, pod *corev1.Pod) {
 
 // misleadingServices lead to what is not the CloudSpace's, or take what is not: none comes to be on the host.
 func (h *host) misleadingServices(t *testing.T, alice, bob cluster) {
+	t.Helper()
 	g := NewWithT(t)
 	service := func(name string, alter func(*corev1.ServiceSpec)) *corev1.Service {
 		made := targetService()
@@ -130,7 +132,7 @@ func (h *host) handMadeEndpoints(t *testing.T, alice cluster, foreign string) {
 	})).To(Succeed())
 	g.Expect(alice.Create(t.Context(), &corev1.Endpoints{ //nolint:staticcheck // an old kind that tenants may still use.
 		ObjectMeta: metav1.ObjectMeta{Name: "aimed-old", Namespace: "default"},
-		Subsets:    []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: foreign}}, Ports: []corev1.EndpointPort{{Name: "tcp", Port: 8080}}}},
+		Subsets:    []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: foreign}}, Ports: []corev1.EndpointPort{{Name: "tcp", Port: 8080}}}}, //nolint:staticcheck // as above.
 	})).To(Succeed())
 	g.Eventually(func(g Gomega) {
 		var told corev1.EventList

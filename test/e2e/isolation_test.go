@@ -8,6 +8,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -84,6 +85,7 @@ func (h *host) isolation(t *testing.T) {
 
 // packets go both ways, and to the host.
 func (h *host) packets(t *testing.T, alice, bob cluster, all targets) {
+	t.Helper()
 	NewWithT(t).Eventually(func(g Gomega) {
 		g.Expect(h.open(t, "outsider", append(all.host, all.outside...)...)).To(ConsistOf(append(all.host, all.outside...)), "from the host cluster")
 		g.Expect(bob.open(t, "target", all.bob...)).To(ConsistOf(all.bob), "within bob-default")
@@ -101,6 +103,7 @@ func (h *host) packets(t *testing.T, alice, bob cluster, all targets) {
 
 // names are asked of CoreDNS in the CloudSpace, and of the resolver itself.
 func (h *host) names(t *testing.T, alice cluster) {
+	t.Helper()
 	g := NewWithT(t)
 	var resolver corev1.Service
 	g.Expect(h.Get(t.Context(), client.ObjectKey{Namespace: "kubeopera-core", Name: "cloudspace-resolver"}, &resolver)).To(Succeed())
@@ -137,6 +140,7 @@ var lastAnswer = regexp.MustCompile(`^(\d+) of (\d+) tries were answered, the la
 
 // firstMoments measures how long a pod that is just started reaches what it must not. A plugin filters a pod once it knows its address.
 func (c cluster) firstMoments(t *testing.T, forbidden string) {
+	t.Helper()
 	g := NewWithT(t)
 	const pods = 3
 	for i := range pods {
@@ -163,9 +167,7 @@ func (c cluster) firstMoments(t *testing.T, forbidden string) {
 // smallPod runs beside others on a machine of two cores.
 func smallPod(name string, labels map[string]string, command ...string) *corev1.Pod {
 	pod := probePod(name, command...)
-	for key, value := range labels {
-		pod.Labels[key] = value
-	}
+	maps.Copy(pod.Labels, labels)
 	pod.Labels["e2e"] = "isolation"
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(0))
 	pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{
