@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -127,7 +128,7 @@ func granting(object *v1alpha1.CloudSpace) *v1alpha1.TenantQuota {
 	return &v1alpha1.TenantQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "alice-default", UID: "uid-quota"},
 		Status: v1alpha1.TenantQuotaStatus{Reservations: []v1alpha1.QuotaReservation{{
-			CloudSpace: object.Name, UID: string(object.UID), Since: metav1.NewTime(noon), Amounts: quota.Of(object.Spec.Resources),
+			CloudSpace: object.Name, UID: string(object.UID), Generation: math.MaxInt64, Since: metav1.NewTime(noon), Amounts: quota.Of(object.Spec.Resources),
 		}}},
 	}
 }

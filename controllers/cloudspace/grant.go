@@ -33,13 +33,8 @@ func (r *Reconciler) reserveQuota(_ context.Context, s *scope) error {
 // something already goes on with that while it waits for more, or for its ledger to be made anew.
 func (s *scope) takeGrant() error {
 	asked := s.object.Spec.Resources
-	reserved := s.observed.ledger().Reservations
-	reservation, ok := quota.Reservation(reserved, string(s.object.UID))
-	if total := s.observed.quotas.total; !ok && total != nil && s.owner.Owns(total) {
-		reservation.Amounts = quota.Held(total)
-	}
-	s.granted = quota.Granted(asked, reservation.Amounts)
-	if ok && quota.Covers(reservation.Amounts, quota.Of(asked)) {
+	s.granted = quota.Granted(asked, s.usable())
+	if quota.Covers(quota.Of(s.granted), quota.Of(asked)) {
 		return nil
 	}
 	waits := s.waitsForQuota()
@@ -47,6 +42,24 @@ func (s *scope) takeGrant() error {
 		return step.Advisory(waits)
 	}
 	return waits
+}
+
+// usable is what is reserved. It is no more than the CloudSpace has already until the ledger has counted the very spec that asks for more: what
+// was reserved for an earlier one may be about to be given to others.
+func (s *scope) usable() v1alpha1.QuotaAmounts {
+	reservation, reserved := quota.Reservation(s.observed.ledger().Reservations, string(s.object.UID))
+	if reserved && reservation.Generation >= s.object.Generation {
+		return reservation.Amounts
+	}
+	total := s.observed.quotas.total
+	switch {
+	case total == nil || !s.owner.Owns(total):
+		return nil
+	case reserved:
+		return quota.Lesser(reservation.Amounts, quota.Held(total))
+	default:
+		return quota.Held(total)
+	}
 }
 
 // waitsForQuota says what a CloudSpace waits for. A watch on the ledger tells when that comes.

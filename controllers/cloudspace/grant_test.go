@@ -26,7 +26,7 @@ func resources(cpu, memory string) v1alpha1.CloudSpaceResources {
 func TestWhatACloudSpaceMayUse(t *testing.T) {
 	reserving := func(uid string, amounts v1alpha1.CloudSpaceResources) func(*v1alpha1.TenantQuotaStatus) {
 		return func(status *v1alpha1.TenantQuotaStatus) {
-			status.Reservations = []v1alpha1.QuotaReservation{{CloudSpace: "default", UID: uid, Amounts: quota.Of(amounts)}}
+			status.Reservations = []v1alpha1.QuotaReservation{{CloudSpace: "default", UID: uid, Generation: 2, Amounts: quota.Of(amounts)}}
 		}
 	}
 	waiting := func(missing string) func(*v1alpha1.TenantQuotaStatus) {
@@ -51,6 +51,8 @@ func TestWhatACloudSpaceMayUse(t *testing.T) {
 	tests := map[string]struct {
 		ledger func(*v1alpha1.TenantQuotaStatus)
 		host   *corev1.ResourceQuota
+		// generation of the spec; 2 is the one that the ledger has counted.
+		generation int64
 		// wantCPU is what is granted; empty for nothing at all.
 		wantCPU, wantReason, wantMessage string
 		// goesOn tells that the steps after it run all the same.
@@ -80,6 +82,21 @@ func TestWhatACloudSpaceMayUse(t *testing.T) {
 			},
 			wantReason: v1alpha1.ReasonQuotaExhausted, wantMessage: "waiting for a larger quota: what is asked for is more than the tenant's has in all, by cpu 1",
 		},
+		"enough is reserved, for an earlier spec: it keeps what it has": {
+			ledger: reserving("uid-1", asked), generation: 3, host: hostQuota("uid-1", "2"), wantCPU: "2", goesOn: true,
+			wantReason: v1alpha1.ReasonQuotaPending, wantMessage: "waiting for the tenant's quota to be reserved",
+		},
+		"enough is reserved, for an earlier spec: it creates nothing": {
+			ledger: reserving("uid-1", asked), generation: 3,
+			wantReason: v1alpha1.ReasonQuotaPending, wantMessage: "waiting for the tenant's quota to be reserved",
+		},
+		"a later spec that asks for no more than it has": {
+			ledger: reserving("uid-1", asked), generation: 3, host: hostQuota("uid-1", "4"), wantCPU: "4", goesOn: true,
+		},
+		"it has more than is reserved: it gives that back": {
+			ledger: reserving("uid-1", resources("1", "4Gi")), generation: 3, host: hostQuota("uid-1", "4"), wantCPU: "1", goesOn: true,
+			wantReason: v1alpha1.ReasonQuotaPending, wantMessage: "waiting for the tenant's quota to be reserved",
+		},
 		"the ledger was lost, and it has something": {
 			host: hostQuota("uid-1", "2"), wantCPU: "2", goesOn: true,
 			wantReason: v1alpha1.ReasonQuotaPending, wantMessage: "waiting for the tenant's quota to be reserved",
@@ -90,7 +107,9 @@ func TestWhatACloudSpaceMayUse(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newScope(testCloudSpace("default", func(c *v1alpha1.CloudSpace) { c.UID, c.Spec.Resources = "uid-1", asked }))
+			s := newScope(testCloudSpace("default", func(c *v1alpha1.CloudSpace) {
+				c.UID, c.Generation, c.Spec.Resources = "uid-1", max(tt.generation, 2), asked
+			}))
 			s.observed.quotas.total = tt.host
 			if tt.ledger != nil {
 				s.observed.tenantQuota = &v1alpha1.TenantQuota{}

@@ -4,15 +4,18 @@
 package tenant
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/step"
 )
 
 func hard(cpu string) v1alpha1.QuotaAmounts {
@@ -121,5 +124,35 @@ func TestATenantQuotaWithoutLimitsIsWrittenOnce(t *testing.T) {
 		if err := c.Server.Get(t.Context(), client.ObjectKey{Name: "alice-default"}, after); err != nil || after.ResourceVersion != before.ResourceVersion {
 			t.Errorf("%s: it was written again: %v", name, err)
 		}
+	}
+}
+
+// A tenant that has filled its bound cannot keep its Tenant from what an administrator allows since.
+func TestTheBoundOfObjectsIsRaisedBeforeTheDefaultOneIsMade(t *testing.T) {
+	s := testScope(testTenant())
+	full := countedQuota(s)
+	w := newWorld(t, full)
+	s.observed.objectQuota = full
+	s.observed.quota = &v1alpha1.TenantQuota{Spec: v1alpha1.TenantQuotaSpec{Hard: v1alpha1.QuotaAmounts{v1alpha1.QuotaCloudSpaces: resource.MustParse("50")}}}
+	w.refuses = errBoom
+	if err := w.reconciler().ensureCloudSpace(t.Context(), s); !errors.Is(err, errBoom) {
+		t.Errorf("got %v, want the refusal itself", err)
+	}
+	bound := s.observed.objectQuota.Spec.Hard[cloudSpaceCount]
+	if bound.Value() != 70 {
+		t.Errorf("there can be %s objects, want 70", bound.String())
+	}
+}
+
+// Where the template cannot be, the tenant's objects are bounded all the same.
+func TestObjectsAreBoundedThoughTheDefaultOneIsRefused(t *testing.T) {
+	s := testScope(testTenant())
+	w := newWorld(t)
+	w.refuses = apierrors.NewInvalid(v1alpha1.SchemeGroupVersion.WithKind("CloudSpace").GroupKind(), "default", nil)
+	if err := w.reconciler().ensureCloudSpace(t.Context(), s); step.Class(err) != "Terminal" {
+		t.Errorf("got %v, want it refused for good", err)
+	}
+	if s.observed.objectQuota == nil {
+		t.Error("the tenant's objects are not bounded")
 	}
 }

@@ -61,31 +61,51 @@ func (r *Reconciler) ensureAccess(ctx context.Context, s *scope) error {
 }
 
 // ensureCloudSpace makes the default CloudSpace and follows it: what it waits for, or fails with, is said of the Tenant too.
-// One that somebody else made under the name default, in the tenant's own namespace, is followed just so, but not altered.
+// How many there can be is bounded before that when it was already, or else after it, whatever became of it: a new bound refuses all until
+// Kubernetes has counted, and an old one may be too low by now.
 func (r *Reconciler) ensureCloudSpace(ctx context.Context, s *scope) error {
-	o := &s.observed
 	if err := r.dropKubeconfig(ctx, s); err != nil {
 		return err
 	}
-	if o.cloudSpace == nil || s.owner.Owns(o.cloudSpace) {
-		desired, err := desiredCloudSpace(s)
-		if err != nil {
+	bounded := s.observed.objectQuota != nil
+	if bounded {
+		if err := r.ensureObjectQuota(ctx, s); err != nil {
 			return err
-		}
-		isNew := o.cloudSpace == nil
-		if o.cloudSpace, err = apply.Ensure(ctx, r.Applier, s.owner, o.cloudSpace, desired); apierrors.IsInvalid(err) {
-			return step.Terminal(v1alpha1.ReasonInvalidTemplate, fmt.Sprintf("the default CloudSpace cannot be made like its template: %v", err))
-		} else if err != nil {
-			return err
-		}
-		if isNew {
-			o.cloudSpaces = append(o.cloudSpaces, *o.cloudSpace)
 		}
 	}
-	if err := r.ensureObjectQuota(ctx, s); err != nil {
+	made := r.makeCloudSpace(ctx, s)
+	if !bounded {
+		if err := r.ensureObjectQuota(ctx, s); err != nil {
+			return err
+		}
+	}
+	if made != nil {
+		return made
+	}
+	return follow(s.observed.cloudSpace)
+}
+
+// makeCloudSpace makes the default CloudSpace like its template. One that somebody else made under the name default, in the tenant's own
+// namespace, is not altered.
+func (r *Reconciler) makeCloudSpace(ctx context.Context, s *scope) error {
+	o := &s.observed
+	if o.cloudSpace != nil && !s.owner.Owns(o.cloudSpace) {
+		return nil
+	}
+	desired, err := desiredCloudSpace(s)
+	if err != nil {
 		return err
 	}
-	return follow(o.cloudSpace)
+	isNew := o.cloudSpace == nil
+	if o.cloudSpace, err = apply.Ensure(ctx, r.Applier, s.owner, o.cloudSpace, desired); apierrors.IsInvalid(err) {
+		return step.Terminal(v1alpha1.ReasonInvalidTemplate, fmt.Sprintf("the default CloudSpace cannot be made like its template: %v", err))
+	} else if err != nil {
+		return err
+	}
+	if isNew {
+		o.cloudSpaces = append(o.cloudSpaces, *o.cloudSpace)
+	}
+	return nil
 }
 
 // dropKubeconfig removes the copy of a kubeconfig that opens nothing any more: its CloudSpace is gone or going, and a new one has none yet.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/apply"
 	"github.com/tantilium/cloud-runner/internal/names"
 	"github.com/tantilium/cloud-runner/internal/step"
 )
@@ -106,13 +107,32 @@ func (r *Reconciler) removeNamespace(ctx context.Context, s *scope) error {
 // removeQuota comes last: until then CloudSpaces that are taken down hold what they had. An administrator's own quota stays. Nobody holds
 // it, so that whether it is gone is not waited for, but verified.
 func (r *Reconciler) removeQuota(ctx context.Context, s *scope) error {
+	if stays, err := r.quotaStays(ctx, s, r.Client); stays || err != nil {
+		return err
+	}
 	_, err := r.Delete(ctx, s.owner, tenantQuota(s))
 	return err
 }
 
+// quotaStays tells whether the TenantQuota is the administrators' own, or not there.
+func (r *Reconciler) quotaStays(ctx context.Context, s *scope, reader client.Reader) (bool, error) {
+	if err := apply.Read(ctx, reader, &s.observed.quota, "", s.object.Name); err != nil || s.observed.quota == nil {
+		return err == nil, err
+	}
+	return s.hasOwnQuota()
+}
+
 // verifyGone lets nothing of a Tenant outlive it, even when a cache was behind all the way down.
 func (r *Reconciler) verifyGone(ctx context.Context, s *scope) error {
-	for _, object := range []client.Object{kubeconfigSecret(s), tenantNamespace(s), tenantQuota(s)} {
+	left := []client.Object{kubeconfigSecret(s), tenantNamespace(s)}
+	stays, err := r.quotaStays(ctx, s, r.Live)
+	if err != nil {
+		return err
+	}
+	if !stays {
+		left = append(left, tenantQuota(s))
+	}
+	for _, object := range left {
 		gone, err := r.Verify(ctx, s.owner, object)
 		if err != nil {
 			return err

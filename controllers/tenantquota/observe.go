@@ -6,6 +6,7 @@ package tenantquota
 import (
 	"context"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -17,6 +18,9 @@ import (
 	"github.com/tantilium/cloud-runner/internal/names"
 	"github.com/tantilium/cloud-runner/internal/quota"
 )
+
+// clocksDiffer bounds how far the operator's clock and the API server's are taken to be apart.
+const clocksDiffer = 5 * time.Minute
 
 // claims are those of a tenant's CloudSpaces, and of what is left of CloudSpaces that are gone. Those whose UID is in confirm are read from
 // the API server, the others from the caches.
@@ -66,10 +70,10 @@ func claimTo(ctx context.Context, reader client.Reader, tenantID string, reserva
 		claim, err := claimOf(ctx, reader, tenantID, cloudSpace)
 		return &claim, err
 	}
-	// What is left may have lost its labels.
+	// What is left may have lost its labels. It is not from before the reservation, by clocks that may differ a little.
 	holds, _, err := held(ctx, reader, tenantID, reservation.CloudSpace, func(object client.Object) bool {
 		owner, labelled := object.GetLabels()[v1alpha1.LabelOwnerUID]
-		return !labelled || owner == reservation.UID
+		return owner == reservation.UID || !labelled && object.GetCreationTimestamp().Add(clocksDiffer).After(reservation.Since.Time)
 	})
 	if err != nil || holds == nil {
 		return nil, err
@@ -78,7 +82,7 @@ func claimTo(ctx context.Context, reader client.Reader, tenantID string, reserva
 }
 
 func claimOf(ctx context.Context, reader client.Reader, tenantID string, cloudSpace *v1alpha1.CloudSpace) (quota.Claim, error) {
-	claim := quota.Claim{Name: cloudSpace.Name, UID: string(cloudSpace.UID), Created: cloudSpace.CreationTimestamp.Time}
+	claim := quota.Claim{Name: cloudSpace.Name, UID: string(cloudSpace.UID), Created: cloudSpace.CreationTimestamp.Time, Generation: cloudSpace.Generation}
 	holds, total, err := held(ctx, reader, tenantID, cloudSpace.Name, apply.Owner{UID: cloudSpace.UID}.Owns)
 	if err != nil {
 		return claim, err

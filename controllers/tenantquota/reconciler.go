@@ -5,6 +5,7 @@ package tenantquota
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -20,7 +21,7 @@ import (
 )
 
 // lookAgain is when a pass is repeated that found the caches and the API server to differ.
-const lookAgain = 5 * time.Second
+const lookAgain = time.Minute
 
 // Reconciler keeps the ledgers of TenantQuotas.
 type Reconciler struct {
@@ -48,16 +49,12 @@ func (r *Reconciler) write(ctx context.Context, cached *v1alpha1.TenantQuota, no
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(cached), live); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	planned, err := r.next(ctx, live, nil, now)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	confirmed, err := r.next(ctx, live, quota.Reduced(live.Status.Reservations, planned.Reservations), now)
+	confirmed, same, err := r.confirm(ctx, live, now)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	result := ctrl.Result{}
-	if !equality.Semantic.DeepEqual(planned.Reservations, confirmed.Reservations) {
+	if !same {
 		result.RequeueAfter = lookAgain
 	}
 	if equality.Semantic.DeepEqual(live.Status, confirmed) {
@@ -69,6 +66,22 @@ func (r *Reconciler) write(ctx context.Context, cached *v1alpha1.TenantQuota, no
 		return step.Result(client.IgnoreNotFound(err))
 	}
 	return result, nil
+}
+
+// confirm plans until nothing is given back that the API server has not confirmed: between two plans the caches may move. It tells whether
+// all that was to be given back could be.
+func (r *Reconciler) confirm(ctx context.Context, live *v1alpha1.TenantQuota, now time.Time) (next v1alpha1.TenantQuotaStatus, same bool, err error) {
+	asked := map[string]bool{}
+	for {
+		if next, err = r.next(ctx, live, asked, now); err != nil {
+			return next, false, err
+		}
+		reduced, sure := quota.Reduced(live.Status.Reservations, next.Reservations), len(asked)
+		maps.Copy(asked, reduced)
+		if len(asked) == sure {
+			return next, len(reduced) == len(asked), nil
+		}
+	}
 }
 
 // next is the status that follows from the ledger in an object and from what there is of the tenant's CloudSpaces.

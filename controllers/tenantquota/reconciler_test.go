@@ -34,6 +34,8 @@ type world struct {
 	calls  []string
 	// meanwhile happens once, after the ledger was read from the API server.
 	meanwhile func()
+	// beforeList happens before CloudSpaces are listed.
+	beforeList func()
 }
 
 func newWorld(t *testing.T, server, shown []client.Object) (*world, *Reconciler) {
@@ -64,6 +66,12 @@ func newWorld(t *testing.T, server, shown []client.Object) (*world, *Reconciler)
 		},
 	})
 	w.Client = build(shown, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if w.beforeList != nil {
+				w.beforeList()
+			}
+			return c.List(ctx, list, options...)
+		},
 		SubResourcePatch: func(ctx context.Context, _ client.Client, sub string, o client.Object, p client.Patch, options ...client.SubResourcePatchOption) error {
 			return w.server.SubResource(sub).Patch(ctx, o, p, options...)
 		},
@@ -105,7 +113,7 @@ func host(owner, cpu, generation string) []client.Object {
 		corev1.ResourceRequestsStorage: resource.MustParse("1Gi"), corev1.ResourcePods: resource.MustParse("10"),
 	}
 	return []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "vcluster-alice--dev", Labels: labels}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "vcluster-alice--dev", Labels: labels, CreationTimestamp: metav1.NewTime(noon)}},
 		&corev1.ResourceQuota{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: "cloudspace", Namespace: "vcluster-alice--dev", Labels: labels, Annotations: map[string]string{v1alpha1.AnnotationGeneration: generation},
@@ -113,6 +121,14 @@ func host(owner, cpu, generation string) []client.Object {
 			Spec: corev1.ResourceQuotaSpec{Hard: hard}, Status: corev1.ResourceQuotaStatus{Hard: hard},
 		},
 	}
+}
+
+// before makes objects as old as can be.
+func before(objects []client.Object) []client.Object {
+	for _, o := range objects {
+		o.SetCreationTimestamp(metav1.NewTime(noon.AddDate(-1, 0, 0)))
+	}
+	return objects
 }
 
 func all(lists ...[]client.Object) (objects []client.Object) {
@@ -143,6 +159,9 @@ func TestReservations(t *testing.T) {
 		},
 		"nor while one is there that says of nobody whose it is": {
 			ledger: []v1alpha1.QuotaReservation{reservation("2")}, server: host("", "2", "1"), want: map[string]string{"dev": "2"},
+		},
+		"it does not stay for one of nobody's that was there before": {
+			ledger: []v1alpha1.QuotaReservation{reservation("2")}, server: before(host("", "2", "1")), want: map[string]string{},
 		},
 		"it ends when the host namespace is another one's": {
 			ledger: []v1alpha1.QuotaReservation{reservation("2")}, server: host("uid-other", "2", "1"), want: map[string]string{},
@@ -226,6 +245,40 @@ func TestALedgerThatChangedMeanwhileIsPlannedAgain(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{"other": "2"}, cpuOf(w, t)); diff != "" {
 		t.Errorf("reserved (-want +got):\n%s", diff)
+	}
+}
+
+// The caches may move at any moment of a pass: what they show only then is confirmed too.
+func TestNothingIsGivenBackUnconfirmed(t *testing.T) {
+	for look := range 4 {
+		t.Run(fmt.Sprintf("they move before they are looked at for the %dth time", look+1), func(t *testing.T) {
+			server := all(one(tenantQuota("8", reservation("4"))), one(cloudSpace("4", 3)), host("uid-dev", "4", "3"))
+			w, r := newWorld(t, server, all(one(tenantQuota("9", reservation("4"))), one(cloudSpace("4", 1)), host("uid-dev", "4", "1")))
+			w.beforeList = func() {
+				if look--; look == -1 {
+					show(t, w, all(one(cloudSpace("1", 2)), host("uid-dev", "1", "2")))
+				}
+			}
+			reconcileOnce(t, w, r)
+			if diff := cmp.Diff(map[string]string{"dev": "4"}, cpuOf(w, t)); diff != "" {
+				t.Errorf("reserved (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// show has the caches show objects otherwise.
+func show(t *testing.T, w *world, objects []client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		shown, _ := o.DeepCopyObject().(client.Object)
+		if err := w.Get(t.Context(), client.ObjectKeyFromObject(o), shown); err != nil {
+			t.Fatal(err)
+		}
+		o.SetResourceVersion(shown.GetResourceVersion())
+		if err := w.Update(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

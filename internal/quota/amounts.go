@@ -99,7 +99,7 @@ func larger(a, b v1alpha1.QuotaAmounts) v1alpha1.QuotaAmounts {
 	return both
 }
 
-// smaller takes the smaller of each that a names.
+// smaller takes the smaller of each that a names; what b does not name is zero there.
 func smaller(a, b v1alpha1.QuotaAmounts) v1alpha1.QuotaAmounts {
 	both := v1alpha1.QuotaAmounts{}
 	for name := range a {
@@ -165,6 +165,9 @@ func Free(hard, reserved v1alpha1.QuotaAmounts) v1alpha1.QuotaAmounts { return l
 
 // Over is what is reserved beyond a quota, of the resources that it limits.
 func Over(hard, reserved v1alpha1.QuotaAmounts) v1alpha1.QuotaAmounts { return lacking(reserved, hard) }
+
+// Lesser takes the smaller of each that both have.
+func Lesser(a, b v1alpha1.QuotaAmounts) v1alpha1.QuotaAmounts { return smaller(a, b) }
 
 // Text tells amounts to people, such as "cpu 2, memory 4Gi".
 func Text(amounts v1alpha1.QuotaAmounts) string {

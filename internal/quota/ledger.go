@@ -22,6 +22,7 @@ const Patience = 10 * time.Minute
 
 // Bounds of a ledger, as the schema of TenantQuota has them.
 const (
+	// maxReservations can be granted. The schema allows more, for what was there before there was a ledger.
 	maxReservations = 500
 	maxWaiting      = 20
 )
@@ -30,6 +31,8 @@ const (
 type Claim struct {
 	Name, UID string
 	Created   time.Time
+	// Generation is that of the spec which Asks is of.
+	Generation int64
 	// Asks are the amounts of its spec; nil when it is being deleted, or gone with something of it left.
 	Asks v1alpha1.QuotaAmounts
 	// Holds are the amounts that it has on the host cluster; nil when there is nothing of it.
@@ -41,7 +44,7 @@ type Claim struct {
 // Ledger is what is granted to whom, and who waits.
 type Ledger struct {
 	Reservations []v1alpha1.QuotaReservation
-	// Waiting has the oldest first, at most 20; WaitingCount is of all.
+	// Waiting has the oldest first, at most 20, and those last that ask for more than there is in all; WaitingCount is of all.
 	Waiting      []v1alpha1.QuotaWaiting
 	WaitingCount int32
 	// Reserved is the sum of all reservations.
@@ -57,8 +60,8 @@ type Ledger struct {
 func Next(before Ledger, hard v1alpha1.QuotaAmounts, claims []Claim, now time.Time) Ledger {
 	claims = slices.SortedFunc(slices.Values(claims), older)
 	l := Ledger{Reservations: keep(before.Reservations, claims, now)}
-	for i := range l.Reservations {
-		l.Reserved = Add(l.Reserved, l.Reservations[i].Amounts)
+	for _, r := range l.Reservations {
+		l.Reserved = Add(l.Reserved, larger(r.Amounts, holdsOf(claims, r.UID)))
 	}
 	l.serve(before, limits(hard), claims, now)
 	slices.SortFunc(l.Reservations, func(a, b v1alpha1.QuotaReservation) int { return cmp.Compare(a.CloudSpace, b.CloudSpace) })
@@ -112,26 +115,37 @@ func keep(before []v1alpha1.QuotaReservation, claims []Claim, now time.Time) (ke
 		if i >= 0 {
 			reservation := before[i]
 			reservation.Amounts = settle(reservation.Amounts, claim)
+			if len(beyond(before[i].Amounts, reservation.Amounts)) > 0 || len(beyond(claim.Asks, claim.Holds)) > 0 {
+				reservation.Generation = max(reservation.Generation, claim.Generation)
+			}
 			kept, taken[claim.Name] = append(kept, reservation), true
 		}
 	}
 	for _, claim := range claims {
 		if find(kept, claim.UID) < 0 && claim.Holds != nil && !taken[claim.Name] {
 			kept, taken[claim.Name] = append(kept, v1alpha1.QuotaReservation{
-				CloudSpace: claim.Name, UID: claim.UID, Since: metav1.NewTime(now), Amounts: claim.Holds,
+				CloudSpace: claim.Name, UID: claim.UID, Generation: claim.Generation, Since: metav1.NewTime(now), Amounts: claim.Holds,
 			}), true
 		}
 	}
 	return kept
 }
 
-// settle gives back what is not asked for any more, when it is not, and cannot come to be, in use.
+// settle gives back what is not asked for any more, when it is not, and cannot come to be, in use. What is in use beyond a reservation does
+// not become one: the CloudSpace gives it back.
 func settle(reserved v1alpha1.QuotaAmounts, claim Claim) v1alpha1.QuotaAmounts {
-	reserved = larger(reserved, claim.Holds)
 	if !claim.Settled || claim.Asks == nil {
 		return reserved
 	}
 	return smaller(reserved, larger(claim.Asks, claim.Holds))
+}
+
+func holdsOf(claims []Claim, uid string) v1alpha1.QuotaAmounts {
+	i := slices.IndexFunc(claims, func(c Claim) bool { return c.UID == uid })
+	if i < 0 {
+		return nil
+	}
+	return claims[i].Holds
 }
 
 // serve grants what is asked for beyond what is reserved, oldest first. What is missing is told when all are served.
@@ -153,6 +167,10 @@ func (l *Ledger) serve(before Ledger, hard v1alpha1.QuotaAmounts, claims []Claim
 			kept = Add(kept, w.needed)
 		}
 	}
+	// Those that can never be served must not keep others off the list.
+	slices.SortStableFunc(waiters, func(a, b waiter) int {
+		return cmp.Compare(len(lacking(a.claim.Asks, hard)), len(lacking(b.claim.Asks, hard)))
+	})
 	for _, w := range waiters[:min(len(waiters), maxWaiting)] {
 		l.Waiting = append(l.Waiting, v1alpha1.QuotaWaiting{
 			CloudSpace: w.claim.Name, UID: w.claim.UID, Missing: w.missing(hard, l.Reserved), Since: metav1.NewTime(w.since),
@@ -197,4 +215,5 @@ func (l *Ledger) grant(claim Claim, now time.Time) {
 	reservation := &l.Reservations[i]
 	l.Reserved = Add(l.Reserved, beyond(claim.Asks, reservation.Amounts))
 	reservation.Amounts = larger(reservation.Amounts, claim.Asks)
+	reservation.Generation = max(reservation.Generation, claim.Generation)
 }

@@ -47,7 +47,8 @@ func holds(text string) func(*Claim) { return func(c *Claim) { c.Holds = amounts
 func settledOn(text string) func(*Claim) {
 	return func(c *Claim) { c.Holds, c.Settled = amounts(text), true }
 }
-func ofUID(uid string) func(*Claim) { return func(c *Claim) { c.UID = uid } }
+func generation(n int64) func(*Claim) { return func(c *Claim) { c.Generation = n } }
+func ofUID(uid string) func(*Claim)   { return func(c *Claim) { c.UID = uid } }
 
 func reserved(name, text string) v1alpha1.QuotaReservation {
 	return v1alpha1.QuotaReservation{CloudSpace: name, UID: "uid-" + name, Since: metav1.NewTime(noon.Add(-time.Hour)), Amounts: amounts(text)}
@@ -161,6 +162,15 @@ func TestLedger(t *testing.T) {
 			claims: []Claim{cloudSpace("a", 9, "cpu 4, memory 2Gi"), cloudSpace("b", 1, "cpu 1, memory 1Gi")},
 			want:   []string{"a has cpu 4, memory 2Gi", "b waits since 12:00 for cpu 1"},
 		},
+		"what is held beyond a reservation does not become one, and is not granted to others": {
+			hard: "cpu 8", before: Ledger{Reservations: []v1alpha1.QuotaReservation{reserved("a", "cpu 2")}},
+			claims: []Claim{cloudSpace("a", 9, "cpu 2", holds("cpu 4")), cloudSpace("b", 1, "cpu 5")},
+			want:   []string{"a has cpu 2", "b waits since 12:00 for cpu 1"},
+		},
+		"those that ask for more than there is in all come last of those that wait": {
+			hard: "cpu 4", claims: []Claim{cloudSpace("huge", 9, "cpu 5"), cloudSpace("a", 8, "cpu 3"), cloudSpace("b", 7, "cpu 2")},
+			want: []string{"a has cpu 3", "b waits since 12:00 for cpu 1", "huge waits since 12:00 for cpu 4"},
+		},
 		"a lost ledger is made anew from what is there, before anything else, even beyond the quota": {
 			hard: "cpu 4", claims: []Claim{cloudSpace("old-waiter", 90, "cpu 1"), cloudSpace("a", 60, "cpu 3", holds("cpu 3")), cloudSpace("b", 50, "cpu 2", holds("cpu 2"))},
 			want: []string{"a has cpu 3", "b has cpu 2", "old-waiter waits since 12:00 for cpu 1"},
@@ -187,6 +197,34 @@ func TestLedger(t *testing.T) {
 			}
 			if again := Next(got, amounts(tt.hard), tt.claims, noon.Add(time.Second)); !cmp.Equal(told(got), told(again)) {
 				t.Errorf("a second look changes the ledger (-first +second):\n%s", cmp.Diff(told(got), told(again)))
+			}
+		})
+	}
+}
+
+// More than is held can be taken only for a spec that was counted: one that is not may come from before something was given back.
+func TestWhichSpecWasCounted(t *testing.T) {
+	has := reserved("a", "cpu 4")
+	has.Generation = 2
+	tests := map[string]struct {
+		claim Claim
+		want  int64
+	}{
+		"all is held already":            {claim: cloudSpace("a", 1, "cpu 4", holds("cpu 4"), generation(3)), want: 2},
+		"more is asked for than is held": {claim: cloudSpace("a", 1, "cpu 4", holds("cpu 2"), generation(3)), want: 3},
+		"nothing is held yet":            {claim: cloudSpace("a", 1, "cpu 4", generation(3)), want: 3},
+		"something is given back":        {claim: cloudSpace("a", 1, "cpu 1", settledOn("cpu 1"), generation(3)), want: 3},
+		"more is granted":                {claim: cloudSpace("a", 1, "cpu 5", holds("cpu 4"), generation(3)), want: 3},
+		"more is waited for":             {claim: cloudSpace("a", 1, "cpu 9", holds("cpu 4"), generation(3)), want: 3},
+		"it is being deleted":            {claim: cloudSpace("a", 1, "", holds("cpu 2"), generation(3)), want: 2},
+		"a view that is behind":          {claim: cloudSpace("a", 1, "cpu 4", holds("cpu 2"), generation(1)), want: 2},
+		"more is held than was reserved": {claim: cloudSpace("a", 1, "cpu 4", holds("cpu 6"), generation(3)), want: 2},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := Next(Ledger{Reservations: []v1alpha1.QuotaReservation{has}}, amounts("cpu 8"), []Claim{tt.claim}, noon)
+			if got.Reservations[0].Generation != tt.want {
+				t.Errorf("counted is generation %d, want %d", got.Reservations[0].Generation, tt.want)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -261,6 +262,41 @@ func TestMoreIsReservedFirstAndLessIsGivenBackLast(t *testing.T) {
 	reach(t, other, "Active")
 }
 
+// A tenant that lowers a CloudSpace and raises it again, at the very moment when what it gave up is written down as another's, gets no more
+// for it: the host namespace takes up only what was counted for the spec that asks for it.
+func TestWhatIsGivenBackIsNotTakenUpAgainMeanwhile(t *testing.T) {
+	t.Parallel()
+	const id = ofFaults + "regret"
+	var lowered atomic.Bool
+	p := &process{id: id}
+	p.intercept = func(made call, send func() (*http.Response, error)) (*http.Response, error) {
+		if made.resource == "tenantquotas/status" && lowered.CompareAndSwap(true, false) {
+			space := cloudSpace(id, "dev")
+			if err := api.Patch(backgroundContext, space, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"resources":{"cpu":"4"}}}`))); err != nil {
+				t.Error(err)
+			}
+			gomega.NewWithT(t).Eventually(func() int64 {
+				_ = api.Get(backgroundContext, client.ObjectKeyFromObject(space), space)
+				return space.Status.ObservedGeneration
+			}).WithTimeout(backgroundTimeout).Should(gomega.Equal(space.Generation), "the spec that asks for more was not looked at")
+		}
+		return send()
+	}
+	startProcess(t, p)
+	sum(t, id, "6")
+	create(t, tenantQuota(id, map[string]string{"cpu": "6"}))
+	object := reach(t, create(t, tenant(id)), "Ready")
+	space := reach(t, create(t, cloudSpace(id, "dev", asking("4"))), "Active")
+	other := create(t, cloudSpace(id, "other"))
+	says(t, other, "QuotaReserved False QuotaExhausted", "missing is cpu 2")
+	lowered.Store(true)
+	merge(t, space, `{"spec":{"resources":{"cpu":"2"}}}`)
+	reach(t, other, "Active")
+	reservations(t, id, "default 2", "dev 2", "other 2")
+	says(t, space, "QuotaReserved False QuotaExhausted", "missing is cpu 2")
+	remove(t, object)
+}
+
 func hostCPU(t *testing.T, hostNamespace, want string) {
 	t.Helper()
 	eventually(t, func(g gomega.Gomega) {
@@ -275,7 +311,7 @@ func TestALostLedgerIsMadeAnewWithWhatRunsFirst(t *testing.T) {
 	t.Parallel()
 	const id = "quota-lost"
 	create(t, tenantQuota(id, map[string]string{"cpu": "5"}))
-	reach(t, create(t, tenant(id)), "Ready")
+	object := reach(t, create(t, tenant(id)), "Ready")
 	waits := create(t, cloudSpace(id, "waits", asking("4")))
 	says(t, waits, "QuotaReserved False QuotaExhausted", "missing is cpu 1")
 	young := reach(t, create(t, cloudSpace(id, "young")), "Active")
@@ -297,9 +333,15 @@ func TestALostLedgerIsMadeAnewWithWhatRunsFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	reservations(t, id, "default 2", "young 2", "waits 4")
-	for _, object := range []*v1alpha1.CloudSpace{young, waits} {
-		reach(t, object, "Active")
+	for _, space := range []*v1alpha1.CloudSpace{young, waits} {
+		reach(t, space, "Active")
 	}
+	// What an administrator made of the default is theirs, and outlives the Tenant.
+	remove(t, object)
+	if kept := get(t, own); len(kept.Spec.Hard) != 1 {
+		t.Errorf("the administrators' quota is %v", kept.Spec.Hard)
+	}
+	remove(t, own)
 }
 
 func TestAReservationEndsOnlyWithTheHostNamespace(t *testing.T) {

@@ -73,10 +73,10 @@ type TenantQuotaStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=cloudSpace
-	// +kubebuilder:validation:MaxItems=500
+	// +kubebuilder:validation:MaxItems=1000
 	Reservations []QuotaReservation `json:"reservations,omitempty"`
 
-	// waiting lists the first CloudSpaces that wait for room.
+	// waiting lists the first CloudSpaces that wait for room, and then those that ask for more than the quota has in all.
 	// +optional
 	// +listType=map
 	// +listMapKey=cloudSpace
@@ -101,6 +101,10 @@ type QuotaReservation struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	UID string `json:"uid"`
+
+	// generation of the CloudSpace whose spec was counted last. A later spec takes up nothing more before it is counted too.
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
 
 	// since is when it was granted.
 	// +required

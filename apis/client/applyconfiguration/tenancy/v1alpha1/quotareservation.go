@@ -19,6 +19,8 @@ type QuotaReservationApplyConfiguration struct {
 	CloudSpace *string `json:"cloudSpace,omitempty"`
 	// uid of the CloudSpace.
 	UID *string `json:"uid,omitempty"`
+	// generation of the CloudSpace whose spec was counted last. A later spec takes up nothing more before it is counted too.
+	Generation *int64 `json:"generation,omitempty"`
 	// since is when it was granted.
 	Since *v1.Time `json:"since,omitempty"`
 	// amounts that are held.
@@ -44,6 +46,14 @@ func (b *QuotaReservationApplyConfiguration) WithCloudSpace(value string) *Quota
 // If called multiple times, the UID field is set to the value of the last call.
 func (b *QuotaReservationApplyConfiguration) WithUID(value string) *QuotaReservationApplyConfiguration {
 	b.UID = &value
+	return b
+}
+
+// WithGeneration sets the Generation field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Generation field is set to the value of the last call.
+func (b *QuotaReservationApplyConfiguration) WithGeneration(value int64) *QuotaReservationApplyConfiguration {
+	b.Generation = &value
 	return b
 }
 

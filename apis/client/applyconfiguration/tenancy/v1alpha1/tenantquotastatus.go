@@ -29,7 +29,7 @@ type TenantQuotaStatusApplyConfiguration struct {
 	Usage map[tenancyv1alpha1.QuotaResource]string `json:"usage,omitempty"`
 	// reservations by CloudSpace.
 	Reservations []QuotaReservationApplyConfiguration `json:"reservations,omitempty"`
-	// waiting lists the first CloudSpaces that wait for room.
+	// waiting lists the first CloudSpaces that wait for room, and then those that ask for more than the quota has in all.
 	Waiting []QuotaWaitingApplyConfiguration `json:"waiting,omitempty"`
 	// waitingCount is the number of all CloudSpaces that wait for room.
 	WaitingCount *int32 `json:"waitingCount,omitempty"`
