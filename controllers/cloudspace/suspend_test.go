@@ -4,6 +4,7 @@
 package cloudspace
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -86,7 +87,7 @@ func TestACloudSpaceIsSuspendedAndResumed(t *testing.T) {
 	if names := newScope(c.object()).names; !c.release(1).Spec.Suspend || !suspended(c.release(0), names) {
 		t.Errorf("Flux holds on to what is inside: %v, the control plane has no members: %v", !c.release(1).Spec.Suspend, suspended(c.release(0), names))
 	}
-	if c.release(0).Spec.Values == nil || string(c.release(0).Spec.Values.Raw) != string(before.Spec.Values.Raw) {
+	if c.release(0).Spec.Values == nil || !bytes.Equal(c.release(0).Spec.Values.Raw, before.Spec.Values.Raw) {
 		t.Error("the values of the control plane changed: its pods would be others when it is resumed")
 	}
 	if c.pods() != 1 {

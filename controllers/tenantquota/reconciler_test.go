@@ -200,7 +200,7 @@ func TestReservations(t *testing.T) {
 			object := tenantQuota("8", tt.ledger...)
 			w, r := newWorld(t, all(one(object), tt.server), all(one(object), tt.shown))
 			got := reconcileOnce(t, w, r)
-			if diff := cmp.Diff(tt.want, cpuOf(w, t)); diff != "" {
+			if diff := cmp.Diff(tt.want, cpuOf(t, w)); diff != "" {
 				t.Errorf("reserved (-want +got):\n%s", diff)
 			}
 			if got != tt.wantAgain {
@@ -243,7 +243,7 @@ func TestALedgerThatChangedMeanwhileIsPlannedAgain(t *testing.T) {
 	if got := reconcileOnce(t, w, r); got != step.StaleRetry {
 		t.Errorf("looked at again after %v, want %v", got, step.StaleRetry)
 	}
-	if diff := cmp.Diff(map[string]string{"other": "2"}, cpuOf(w, t)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"other": "2"}, cpuOf(t, w)); diff != "" {
 		t.Errorf("reserved (-want +got):\n%s", diff)
 	}
 }
@@ -255,12 +255,13 @@ func TestNothingIsGivenBackUnconfirmed(t *testing.T) {
 			server := all(one(tenantQuota("8", reservation("4"))), one(cloudSpace("4", 3)), host("uid-dev", "4", "3"))
 			w, r := newWorld(t, server, all(one(tenantQuota("9", reservation("4"))), one(cloudSpace("4", 1)), host("uid-dev", "4", "1")))
 			w.beforeList = func() {
-				if look--; look == -1 {
+				look--
+				if look == -1 {
 					show(t, w, all(one(cloudSpace("1", 2)), host("uid-dev", "1", "2")))
 				}
 			}
 			reconcileOnce(t, w, r)
-			if diff := cmp.Diff(map[string]string{"dev": "4"}, cpuOf(w, t)); diff != "" {
+			if diff := cmp.Diff(map[string]string{"dev": "4"}, cpuOf(t, w)); diff != "" {
 				t.Errorf("reserved (-want +got):\n%s", diff)
 			}
 		})
@@ -319,7 +320,7 @@ func reconcileOnce(t *testing.T, w *world, r *Reconciler) time.Duration {
 	return result.RequeueAfter
 }
 
-func cpuOf(w *world, t *testing.T) map[string]string {
+func cpuOf(t *testing.T, w *world) map[string]string {
 	t.Helper()
 	live := &v1alpha1.TenantQuota{}
 	if err := w.server.Get(t.Context(), client.ObjectKey{Name: "alice"}, live); err != nil {

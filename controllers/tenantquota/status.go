@@ -8,18 +8,23 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/conditions"
 	"github.com/tantilium/cloud-runner/internal/quota"
 )
 
 // newStatus tells a ledger. Of the earlier status it keeps the times of conditions.
 func newStatus(object *v1alpha1.TenantQuota, ledger quota.Ledger, now time.Time) v1alpha1.TenantQuotaStatus {
 	hard := object.Spec.Hard
-	status := v1alpha1.TenantQuotaStatus{
-		Conditions:         object.Status.DeepCopy().Conditions,
+	said := []conditions.Statement{{Type: v1alpha1.ConditionReady, Reason: v1alpha1.ReasonEnforced, Message: waiting(ledger.WaitingCount)}}
+	if over := quota.Over(hard, ledger.Reserved); len(over) > 0 {
+		said = append(said, conditions.Statement{
+			Type: v1alpha1.ConditionOverCommitted, Reason: v1alpha1.ReasonHardLowered, Message: fmt.Sprintf(
+				"more is reserved than spec.hard allows: %s; nothing is taken away, and nothing more of it is granted", quota.Text(over)),
+		})
+	}
+	return v1alpha1.TenantQuotaStatus{
+		Conditions:         conditions.Stated(object.Status.Conditions, object.Generation, now, said...),
 		ObservedGeneration: object.Generation,
 		Hard:               hard,
 		Reserved:           ledger.Reserved,
@@ -29,20 +34,6 @@ func newStatus(object *v1alpha1.TenantQuota, ledger quota.Ledger, now time.Time)
 		Waiting:            ledger.Waiting,
 		WaitingCount:       ledger.WaitingCount,
 	}
-	set := func(kind, reason, message string) {
-		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-			Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message,
-			ObservedGeneration: object.Generation, LastTransitionTime: metav1.NewTime(now),
-		})
-	}
-	set(v1alpha1.ConditionReady, v1alpha1.ReasonEnforced, waiting(ledger.WaitingCount))
-	if over := quota.Over(hard, ledger.Reserved); len(over) > 0 {
-		set(v1alpha1.ConditionOverCommitted, v1alpha1.ReasonHardLowered, fmt.Sprintf(
-			"more is reserved than spec.hard allows: %s; nothing is taken away, and nothing more of it is granted", quota.Text(over)))
-	} else {
-		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionOverCommitted)
-	}
-	return status
 }
 
 func waiting(count int32) string {

@@ -63,6 +63,19 @@ func Deleting(p Pass) []metav1.Condition {
 	return next
 }
 
+// Statement is a condition that is there only when True.
+type Statement struct{ Type, Reason, Message string }
+
+// Stated gives the conditions that are stated, and no other. Of the earlier ones it keeps the times.
+func Stated(previous []metav1.Condition, generation int64, now time.Time, statements ...Statement) []metav1.Condition {
+	p := Pass{Previous: previous, Generation: generation, Now: now}
+	stated := make([]metav1.Condition, 0, len(statements))
+	for _, s := range statements {
+		stated = append(stated, p.condition(s.Type, metav1.ConditionTrue, s.Reason, s.Message))
+	}
+	return stated
+}
+
 // Message makes a text fit for a status: at most 1024 bytes, and UTF-8. Anything else would come back from the API server
 // altered, or be refused by it, and each pass would write the status again.
 func Message(text string) string {

@@ -5,6 +5,7 @@ package conditions
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -428,3 +429,17 @@ func TestLongMessagesAreCutAndStayText(t *testing.T) {
 }
 
 func tail(s string) string { return s[max(0, len(s)-12):] }
+
+func TestStatedKeepsTimesAndDropsWhatIsNotStated(t *testing.T) {
+	first, later := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC), time.Date(2030, 1, 2, 13, 0, 0, 0, time.UTC)
+	before := Stated(nil, 1, first, Statement{Type: "Ready", Reason: "Enforced"}, Statement{Type: "OverCommitted", Reason: "HardLowered", Message: "cpu 1"})
+	after := Stated(before, 2, later, Statement{Type: "Ready", Reason: "Enforced", Message: "1 waits"}, Statement{Type: "New", Reason: "Enforced"})
+	var told []string
+	for _, c := range after {
+		told = append(told, fmt.Sprintf("%s %s %s %q of %d since %s", c.Type, c.Status, c.Reason, c.Message, c.ObservedGeneration, c.LastTransitionTime.Format("15:04")))
+	}
+	want := []string{`Ready True Enforced "1 waits" of 2 since 12:00`, `New True Enforced "" of 2 since 13:00`}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+}

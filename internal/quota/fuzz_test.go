@@ -5,6 +5,7 @@ package quota
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -40,7 +41,7 @@ func (d *day) act(what, which int) {
 	d.now = d.now.Add(time.Minute)
 	if what == 0 || len(d.claims) == 0 {
 		d.made++
-		d.claims = append(d.claims, Claim{Name: fmt.Sprintf("c%d", which), UID: fmt.Sprint(d.made), Created: d.now, Asks: d.asks(which)})
+		d.claims = append(d.claims, Claim{Name: fmt.Sprintf("c%d", which), UID: strconv.Itoa(d.made), Created: d.now, Asks: d.asks(which)})
 		return
 	}
 	claim := &d.claims[which%len(d.claims)]
@@ -79,6 +80,7 @@ func (d *day) asks(which int) v1alpha1.QuotaAmounts {
 }
 
 func (d *day) check(t *testing.T) {
+	t.Helper()
 	before := d.ledger
 	d.ledger = Next(before, d.hard, d.claims, d.now)
 	sum, held := v1alpha1.QuotaAmounts{}, v1alpha1.QuotaAmounts{}

@@ -27,7 +27,7 @@ func amounts(text string) v1alpha1.QuotaAmounts {
 		return nil
 	}
 	read := v1alpha1.QuotaAmounts{}
-	for _, part := range strings.Split(text, ", ") {
+	for part := range strings.SplitSeq(text, ", ") {
 		name, amount, _ := strings.Cut(part, " ")
 		read[v1alpha1.QuotaResource(name)] = resource.MustParse(amount)
 	}

@@ -84,8 +84,14 @@ func TestColumns(t *testing.T) {
 			{"Age", `^\d+s$`},
 		}},
 		{"a TenantQuota", "/tenantquotas/columns", [][2]string{
-			{"Name", "^columns$"}, {"CloudSpaces", "^1/4$"}, {"CPU", "^2/16$"}, {"Memory", "^4Gi/32Gi$"}, {"Storage", "^10Gi/100Gi$"}, {"Pods", "^50/200$"},
-			{"Waiting", "^$"}, {"Age", `^\d+s$`},
+			{"Name", "^columns$"},
+			{"CloudSpaces", "^1/4$"},
+			{"CPU", "^2/16$"},
+			{"Memory", "^4Gi/32Gi$"},
+			{"Storage", "^10Gi/100Gi$"},
+			{"Pods", "^50/200$"},
+			{"Waiting", "^$"},
+			{"Age", `^\d+s$`},
 		}},
 	}
 	for _, tt := range tests {
