@@ -15,9 +15,11 @@ import (
 
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
@@ -176,12 +178,16 @@ func mortal(every int) *process {
 	return p
 }
 
+// createAtOnce tries again, as clients do, when Kubernetes could not count so many at once.
 func createAtOnce(t *testing.T, id string, clients int) {
 	t.Helper()
 	var all sync.WaitGroup
 	for i := range clients {
 		all.Go(func() {
-			if err := api.Create(t.Context(), cloudSpace(id, fmt.Sprintf("c%d", i), asking("100m"))); err != nil {
+			err := retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {
+				return api.Create(t.Context(), cloudSpace(id, fmt.Sprintf("c%d", i), asking("100m")))
+			})
+			if err != nil {
 				t.Error(err)
 			}
 		})
