@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -184,7 +185,8 @@ func createAtOnce(t *testing.T, id string, clients int) {
 	var all sync.WaitGroup
 	for i := range clients {
 		all.Go(func() {
-			err := retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {
+			patience := wait.Backoff{Steps: 20, Duration: 20 * time.Millisecond, Factor: 1.5, Jitter: 0.5, Cap: time.Second}
+			err := retry.OnError(patience, apierrors.IsConflict, func() error {
 				return api.Create(t.Context(), cloudSpace(id, fmt.Sprintf("c%d", i), asking("100m")))
 			})
 			if err != nil {

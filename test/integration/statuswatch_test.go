@@ -38,14 +38,31 @@ func (w *statusWatch) start(ctx context.Context) error {
 	return nil
 }
 
+// follow takes events off the watch as they come: the API server ends one whose reader falls behind.
 func (w *statusWatch) follow(ctx context.Context, watching watch.Interface) {
-	for event := range watching.ResultChan() {
+	events := make(chan watch.Event, 1<<18)
+	go func() {
+		defer close(events)
+		for event := range watching.ResultChan() {
+			events <- event
+		}
+		if ctx.Err() == nil {
+			w.complain(errors.New("a watch of statuses ended before the tests: what was written since was not checked"))
+		}
+	}()
+	for event := range events {
 		object, ok := event.Object.(client.Object)
 		if !ok || event.Type == watch.Bookmark {
 			continue
 		}
 		w.note(ctx, object, event.Type)
 	}
+}
+
+func (w *statusWatch) complain(wrong error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wrong = append(w.wrong, wrong)
 }
 
 // note keeps a version whose status is new, and checks it. A version that only has a new spec, or is gone, was not written by
