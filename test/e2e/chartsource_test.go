@@ -9,6 +9,7 @@ import (
 	"context"
 	"testing"
 
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -32,7 +33,7 @@ func (h *host) chartSourceDown(t *testing.T) {
 	cut := withoutRegistry("source-controller")
 	g.Expect(h.Create(t.Context(), cut)).To(Succeed())
 	t.Cleanup(func() { _ = h.Delete(context.WithoutCancel(t.Context()), cut) })
-	h.killPods(t, client.InNamespace(cut.Namespace), client.MatchingLabels(cut.Spec.PodSelector.MatchLabels))
+	h.loseCharts(t, client.InNamespace(cut.Namespace), client.MatchingLabels(cut.Spec.PodSelector.MatchLabels))
 
 	h.createTenant(t, "erin")
 	g.Eventually(func(g Gomega) {
@@ -44,6 +45,22 @@ func (h *host) chartSourceDown(t *testing.T) {
 	g.Expect(h.Delete(t.Context(), cut)).To(Succeed())
 	h.waitForTenant(t, "erin")
 	g.Expect(h.activeCloudSpaces(t)).To(HaveLen(len(running) + 1))
+}
+
+// loseCharts kills the pods that have fetched charts until those that follow cannot: one that has just started is not kept from the registry yet.
+func (h *host) loseCharts(t *testing.T, pods ...client.DeleteAllOfOption) {
+	t.Helper()
+	NewWithT(t).Eventually(func(g Gomega) {
+		h.killPods(t, pods...)
+		g.Eventually(func(g Gomega) {
+			var charts sourcev1.HelmChartList
+			g.Expect(h.WithWatch.List(t.Context(), &charts, client.InNamespace("kubeopera-system"))).To(Succeed())
+			g.Expect(charts.Items).NotTo(BeEmpty())
+			for i := range charts.Items {
+				g.Expect(meta.IsStatusConditionFalse(charts.Items[i].Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue(), charts.Items[i].Name)
+			}
+		}, short/4, interval).Should(Succeed())
+	}, 2*short, interval).Should(Succeed())
 }
 
 // activeCloudSpaces are the conditions of every CloudSpace that is Active, by its host name.

@@ -239,21 +239,25 @@ func (c cluster) servedBy(t *testing.T) []string {
 // controlPlaneOf is what a control plane serves: its API server, its etcd, and its DNS.
 func (h *host) controlPlaneOf(t *testing.T, hostName string) []string {
 	t.Helper()
-	g := NewWithT(t)
-	var pods corev1.PodList
-	g.Expect(h.WithWatch.List(t.Context(), &pods, client.InNamespace("vcluster-"+hostName))).To(Succeed())
 	var found []string
-	for _, pod := range pods.Items {
-		switch {
-		case pod.Labels["app"] == "vcluster" && pod.Labels["release"] == hostName:
-			found = append(found, "tcp/"+pod.Status.PodIP+":8443")
-		case pod.Labels["app"] == "vcluster-etcd" && pod.Labels["release"] == hostName:
-			found = append(found, "tcp/"+pod.Status.PodIP+":2379")
-		case pod.Labels["k8s-app"] == "vcluster-kube-dns" && strings.HasPrefix(pod.Name, "coredns-"):
-			found = append(found, both(pod.Status.PodIP+":1053")...)
+	NewWithT(t).Eventually(func(g Gomega) {
+		var pods corev1.PodList
+		g.Expect(h.WithWatch.List(t.Context(), &pods, client.InNamespace("vcluster-"+hostName))).To(Succeed())
+		found = nil
+		for _, pod := range pods.Items {
+			switch {
+			case pod.Labels["app"] == "vcluster" && pod.Labels["release"] == hostName:
+				found = append(found, "tcp/"+pod.Status.PodIP+":8443")
+			case pod.Labels["app"] == "vcluster-etcd" && pod.Labels["release"] == hostName:
+				found = append(found, "tcp/"+pod.Status.PodIP+":2379")
+			case pod.Labels["k8s-app"] == "vcluster-kube-dns" && strings.HasPrefix(pod.Name, "coredns-"):
+				found = append(found, both(pod.Status.PodIP+":1053")...)
+			}
 		}
-	}
-	g.Expect(found).To(HaveLen(4), "%v", found)
+		g.Expect(found).To(HaveLen(4), "%v", found)
+		g.Expect(found).NotTo(ContainElement(ContainSubstring("/:")), "a pod that was just made has no address")
+	}, short, interval).Should(Succeed())
+	g := NewWithT(t)
 	var service corev1.Service
 	g.Expect(h.Get(t.Context(), client.ObjectKey{Namespace: "vcluster-" + hostName, Name: hostName}, &service)).To(Succeed())
 	return append(found, "tcp/"+service.Spec.ClusterIP+":443")
