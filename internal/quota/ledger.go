@@ -53,8 +53,8 @@ type Ledger struct {
 
 // Next is the ledger that follows from one before and from the CloudSpaces that there are, oldest first:
 //
-//   - What a CloudSpace has on the host cluster already is reserved for it, whatever the quota says: nothing is taken away, and a ledger
-//     that was lost is made anew so.
+//   - What a CloudSpace without a reservation has on the host cluster is reserved for it, whatever the quota says: nothing is taken away, and
+//     a ledger that was lost is made anew so. What one has beyond its reservation is granted to nobody until it has given it back.
 //   - A reservation shrinks to what is asked for when the host cluster follows that, and ends when there is no claim any more.
 //   - What is asked for beyond that is granted as a whole, or waited for.
 func Next(before Ledger, hard v1alpha1.QuotaAmounts, claims []Claim, now time.Time) Ledger {
