@@ -4,6 +4,7 @@
 package cloudspace
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -85,6 +86,26 @@ func TestAWatchIsOfOneCloudSpaceAlone(t *testing.T) {
 	kubeconfigs.Forget(key)
 	pulls.Forget(key)
 	server.watches(t, "when it is gone", 4, 0)
+}
+
+// A pass may still be on its way when the program stops; what it asks to follow must not be watched for ever.
+func TestNoWatchOutlivesTheProgram(t *testing.T) {
+	server, api := newSecretServer(t)
+	pulls := NewPullSecretWatch(api)
+	_, _ = pulls.Source("first", noon)
+	server.watches(t, "while it runs", 1, 1)
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	if err := pulls.Start(over); err != nil {
+		t.Fatal(err)
+	}
+	server.watches(t, "when it has ended", 1, 0)
+	late := pulls.sources.follow(types.NamespacedName{Name: "late"}, "", "late", noon, byName("late"))
+	s := newScope(testCloudSpace("default"))
+	if _, err := pulls.Copies(s.key(), s.names, s.owner, noon); err == nil || late.synced() {
+		t.Error("a watch that begins after the end says that it knows what stands")
+	}
+	server.watches(t, "of a pass that came late", 1, 0)
 }
 
 // However a CloudSpace goes, its watches and what is remembered of it go too.

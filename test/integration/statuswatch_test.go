@@ -13,7 +13,11 @@ import (
 
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
@@ -27,9 +31,18 @@ type statusWatch struct {
 	wrong []error
 }
 
+// start begins where each list ends. The API server ends a watch whose reader falls behind, and one that is begun anew must not miss
+// what came in between: it goes on from the last version it had.
 func (w *statusWatch) start(ctx context.Context) error {
 	for _, list := range []client.ObjectList{&v1alpha1.TenantList{}, &v1alpha1.CloudSpaceList{}} {
-		watching, err := api.Watch(ctx, list)
+		if err := api.List(ctx, list); err != nil {
+			return err
+		}
+		watching, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
+			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+				return api.Watch(ctx, list, &client.ListOptions{Raw: &options})
+			},
+		})
 		if err != nil {
 			return err
 		}
@@ -38,7 +51,7 @@ func (w *statusWatch) start(ctx context.Context) error {
 	return nil
 }
 
-// follow takes events off the watch as they come: the API server ends one whose reader falls behind.
+// follow takes events off the watch as they come, so that the API server seldom has to end it.
 func (w *statusWatch) follow(ctx context.Context, watching watch.Interface) {
 	events := make(chan watch.Event, 1<<18)
 	go func() {
@@ -46,16 +59,17 @@ func (w *statusWatch) follow(ctx context.Context, watching watch.Interface) {
 		for event := range watching.ResultChan() {
 			events <- event
 		}
-		if ctx.Err() == nil {
-			w.complain(errors.New("a watch of statuses ended before the tests: what was written since was not checked"))
-		}
 	}()
 	for event := range events {
 		object, ok := event.Object.(client.Object)
-		if !ok || event.Type == watch.Bookmark {
+		if !ok {
+			w.complain(fmt.Errorf("a watch of statuses: %w", apierrors.FromObject(event.Object)))
 			continue
 		}
 		w.note(ctx, object, event.Type)
+	}
+	if ctx.Err() == nil {
+		w.complain(errors.New("a watch of statuses ended before the tests: what was written since was not checked"))
 	}
 }
 
