@@ -124,7 +124,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return errors.Join(
 		tenants.SetupWithManager(mgr, o.Concurrency),
 		cloudSpaces.SetupWithManager(ctx, mgr, o.Concurrency),
-		tenantQuotas.SetupWithManager(mgr, o.Concurrency),
+		tenantQuotas.SetupWithManager(ctx, mgr, o.Concurrency),
 		o.Metrics.Register(tenant.Collector{Reader: mgr.GetClient()}),
 		o.Metrics.Register(cloudspace.Collector{Reader: mgr.GetClient()}),
 		o.Metrics.Register(tenantquota.Collector{Reader: mgr.GetClient()}),

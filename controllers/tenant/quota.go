@@ -6,6 +6,7 @@ package tenant
 import (
 	"context"
 	"errors"
+	"math/bits"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,8 +26,8 @@ const (
 	maxCloudSpaces = 500
 	// waitingObjects are how many CloudSpaces more than are allowed may exist: those that wait for room.
 	waitingObjects = 20
-	// nudgeEvery is how often Kubernetes is made to count again.
-	nudgeEvery = 5 * time.Second
+	// firstNudge is how old a quota is when Kubernetes is made to count it; it is again each time that the quota is twice as old.
+	firstNudge = 5 * time.Second
 )
 
 // ensureQuota gives a Tenant that has no TenantQuota the default of the platform. An administrator's own, made by them or
@@ -90,7 +91,7 @@ func (r *Reconciler) ensureObjectQuota(ctx context.Context, s *scope) (err error
 		return err
 	}
 	if !counted(o.objectQuota) {
-		s.comeBack = nudgeEvery
+		s.comeBack = max(firstNudge, r.Clock.Since(o.objectQuota.CreationTimestamp.Time))
 	}
 	return nil
 }
@@ -124,7 +125,7 @@ func nudge(live *corev1.ResourceQuota, now time.Time) int64 {
 		hard := live.Spec.Hard[cloudSpaceCount]
 		return hard.Value() % 2
 	}
-	return int64(now.Sub(live.CreationTimestamp.Time)/nudgeEvery) & 1
+	return int64(bits.Len64(uint64(max(0, now.Sub(live.CreationTimestamp.Time)/firstNudge)))) & 1 //nolint:gosec // it is not negative.
 }
 
 func counted(live *corev1.ResourceQuota) bool {

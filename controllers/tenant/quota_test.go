@@ -92,9 +92,12 @@ func TestHowManyCloudSpaceObjectsThereCanBe(t *testing.T) {
 		"not limited":                          {quota: &v1alpha1.TenantQuota{}, want: 520},
 		"no quota is seen":                     {want: 520},
 		"Kubernetes has not counted":           {quota: allowing("4"), live: live("24", false), want: 24},
-		"it still has not: the number changes": {quota: allowing("4"), live: live("24", false), after: nudgeEvery, want: 25},
-		"and changes back":                     {quota: allowing("4"), live: live("25", false), after: 2 * nudgeEvery, want: 24},
-		"it has: the number stays as it is":    {quota: allowing("4"), live: live("25", true), after: 2 * nudgeEvery, want: 25},
+		"it still has not: the number changes": {quota: allowing("4"), live: live("24", false), after: firstNudge, want: 25},
+		"and changes back":                     {quota: allowing("4"), live: live("25", false), after: 2 * firstNudge, want: 24},
+		"and then ever less often":             {quota: allowing("4"), live: live("24", false), after: 15 * firstNudge, want: 24},
+		"when it is twice as old":              {quota: allowing("4"), live: live("24", false), after: 16 * firstNudge, want: 25},
+		"its time is in the future":            {quota: allowing("4"), live: live("24", false), after: -time.Hour, want: 24},
+		"it has: the number stays as it is":    {quota: allowing("4"), live: live("25", true), after: 2 * firstNudge, want: 25},
 		"the quota allows more since":          {quota: allowing("10"), live: live("25", true), want: 31},
 	}
 	for name, tt := range tests {

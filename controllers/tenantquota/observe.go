@@ -5,6 +5,7 @@ package tenantquota
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -41,12 +42,18 @@ func (r *Reconciler) claims(ctx context.Context, object *v1alpha1.TenantQuota, c
 		claims = append(claims, claim)
 		seen.Insert(uid)
 	}
-	for _, reservation := range object.Status.Reservations {
+	orphans, err := r.orphans(ctx, object.Name)
+	if err != nil {
+		return nil, err
+	}
+	for i, reservation := range slices.Concat(object.Status.Reservations, orphans) {
 		if seen.Has(reservation.UID) {
 			continue
 		}
+		seen.Insert(reservation.UID)
 		reader := client.Reader(r.Client)
-		if confirm[reservation.UID] {
+		// What nobody knew of is not reserved on the word of a cache either.
+		if confirm[reservation.UID] || confirm != nil && i >= len(object.Status.Reservations) {
 			reader = r.Live
 		}
 		claim, err := claimTo(ctx, reader, object.Name, reservation)
@@ -58,6 +65,20 @@ func (r *Reconciler) claims(ctx context.Context, object *v1alpha1.TenantQuota, c
 		}
 	}
 	return claims, nil
+}
+
+// orphans are reservations for the host namespaces of a tenant, as a ledger would have them that had not been lost. Most are of CloudSpaces
+// that there are, and in the ledger.
+func (r *Reconciler) orphans(ctx context.Context, tenantID string) (reservations []v1alpha1.QuotaReservation, err error) {
+	list := &corev1.NamespaceList{}
+	if err := r.Client.List(ctx, list, client.MatchingFields{hostNamespaces: tenantID}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		labels := list.Items[i].Labels
+		reservations = append(reservations, v1alpha1.QuotaReservation{CloudSpace: labels[v1alpha1.LabelCloudSpace], UID: labels[v1alpha1.LabelOwnerUID]})
+	}
+	return reservations, nil
 }
 
 // claimTo finds who has a claim to a reservation: its CloudSpace, or what is left of that; nil when nothing is.

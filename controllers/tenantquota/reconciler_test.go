@@ -48,7 +48,8 @@ func newWorld(t *testing.T, server, shown []client.Object) (*world, *Reconciler)
 	}
 	w := &world{}
 	build := func(objects []client.Object, funcs interceptor.Funcs) client.WithWatch {
-		return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&v1alpha1.TenantQuota{}).WithInterceptorFuncs(funcs).Build()
+		return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&v1alpha1.TenantQuota{}).
+			WithIndex(&corev1.Namespace{}, hostNamespaces, tenantOf).WithInterceptorFuncs(funcs).Build()
 	}
 	w.server = build(server, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
@@ -123,6 +124,12 @@ func host(owner, cpu, generation string) []client.Object {
 	}
 }
 
+// renamed gives a host namespace another name.
+func renamed(objects []client.Object) []client.Object {
+	objects[0].SetName("vcluster-alice--other")
+	return objects
+}
+
 // before makes objects as old as can be.
 func before(objects []client.Object) []client.Object {
 	for _, o := range objects {
@@ -163,8 +170,8 @@ func TestReservations(t *testing.T) {
 		"it does not stay for one of nobody's that was there before": {
 			ledger: []v1alpha1.QuotaReservation{reservation("2")}, server: before(host("", "2", "1")), want: map[string]string{},
 		},
-		"it ends when the host namespace is another one's": {
-			ledger: []v1alpha1.QuotaReservation{reservation("2")}, server: host("uid-other", "2", "1"), want: map[string]string{},
+		"it ends when the host namespace is another one's, which has one then": {
+			ledger: []v1alpha1.QuotaReservation{reservation("2")}, server: host("uid-other", "3", "1"), want: map[string]string{"dev": "3"},
 		},
 		"the caches have not seen the CloudSpace yet": {
 			ledger: []v1alpha1.QuotaReservation{reservation("2")}, server: one(cloudSpace("2", 1)), shown: []client.Object{},
@@ -190,6 +197,18 @@ func TestReservations(t *testing.T) {
 		},
 		"a lost ledger is made anew from what is there": {
 			server: all(one(cloudSpace("9", 2)), host("uid-dev", "3", "1")), want: map[string]string{"dev": "3"},
+		},
+		"and so is what is left of a CloudSpace that is gone": {
+			server: host("uid-dev", "3", "1"), want: map[string]string{"dev": "3"},
+		},
+		"nobody else gets its name meanwhile": {
+			server: all(one(cloudSpace("2", 1)), host("uid-earlier", "3", "1")), want: map[string]string{"dev": "3"},
+		},
+		"what only the caches still show is not": {
+			server: []client.Object{}, shown: host("uid-dev", "3", "1"), want: map[string]string{},
+		},
+		"nor what has another name than its labels say": {
+			server: renamed(host("uid-dev", "3", "1")), want: map[string]string{},
 		},
 	}
 	for name, tt := range tests {

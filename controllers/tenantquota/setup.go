@@ -29,7 +29,10 @@ import (
 // +kubebuilder:rbac:groups="",resources=namespaces;resourcequotas,verbs=get;list;watch
 
 // SetupWithManager adds the reconciler to a manager: what wakes it, and how many TenantQuotas are worked on at a time.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Namespace{}, hostNamespaces, tenantOf); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("tenantquota").
 		For(&v1alpha1.TenantQuota{}).
@@ -42,6 +45,19 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 				r.Platform.Backoff.Base.Duration, r.Platform.Backoff.Max.Duration),
 		}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+}
+
+// hostNamespaces is an index: the host namespaces of a tenant, by its id.
+const hostNamespaces = "hostNamespaces"
+
+// tenantOf indexes what was made for a CloudSpace, and says so by its name too.
+func tenantOf(namespace client.Object) []string {
+	labels := namespace.GetLabels()
+	host, err := names.ForCloudSpace(labels[v1alpha1.LabelTenant], labels[v1alpha1.LabelCloudSpace])
+	if err != nil || host.HostNamespace() != namespace.GetName() || labels[v1alpha1.LabelOwnerUID] == "" {
+		return nil
+	}
+	return []string{labels[v1alpha1.LabelTenant]}
 }
 
 func never(event.UpdateEvent) bool { return false }

@@ -173,7 +173,7 @@ func (l *Ledger) serve(before Ledger, hard v1alpha1.QuotaAmounts, claims []Claim
 	})
 	for _, w := range waiters[:min(len(waiters), maxWaiting)] {
 		l.Waiting = append(l.Waiting, v1alpha1.QuotaWaiting{
-			CloudSpace: w.claim.Name, UID: w.claim.UID, Missing: w.missing(hard, l.Reserved), Since: metav1.NewTime(w.since),
+			CloudSpace: w.claim.Name, UID: w.claim.UID, Missing: w.missing(hard, l.Reserved), Asked: w.claim.Asks, Since: metav1.NewTime(w.since),
 		})
 	}
 	l.WaitingCount = int32(len(waiters)) //nolint:gosec // there are a few hundred CloudSpaces at most.
@@ -191,10 +191,10 @@ func (w waiter) missing(hard, reserved v1alpha1.QuotaAmounts) v1alpha1.QuotaAmou
 	return lacking(w.needed, less(less(hard, reserved), w.kept))
 }
 
-// since tells how long a CloudSpace waits already. A time in the future is of a clock that was ahead.
+// since tells how long a CloudSpace waits already for what it asks, or for more than that. A time in the future is of a clock that was ahead.
 func since(before Ledger, claim Claim, now time.Time) time.Time {
 	for _, w := range before.Waiting {
-		if w.UID == claim.UID && w.Since.Time.Before(now) {
+		if w.UID == claim.UID && Covers(w.Asked, claim.Asks) && w.Since.Time.Before(now) {
 			return w.Since.Time
 		}
 	}

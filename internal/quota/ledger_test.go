@@ -54,8 +54,8 @@ func reserved(name, text string) v1alpha1.QuotaReservation {
 	return v1alpha1.QuotaReservation{CloudSpace: name, UID: "uid-" + name, Since: metav1.NewTime(noon.Add(-time.Hour)), Amounts: amounts(text)}
 }
 
-func waits(name string, minutes int) v1alpha1.QuotaWaiting {
-	return v1alpha1.QuotaWaiting{CloudSpace: name, UID: "uid-" + name, Since: metav1.NewTime(noon.Add(-time.Duration(minutes) * time.Minute))}
+func waits(name string, minutes int, asked string) v1alpha1.QuotaWaiting {
+	return v1alpha1.QuotaWaiting{CloudSpace: name, UID: "uid-" + name, Asked: amounts(asked), Since: metav1.NewTime(noon.Add(-time.Duration(minutes) * time.Minute))}
 }
 
 // told is a ledger in words.
@@ -100,22 +100,32 @@ func TestLedger(t *testing.T) {
 			want: []string{"a has cpu 3", "b waits since 12:00 for cpu 2"},
 		},
 		"a small one passes a big one that has not waited long": {
-			hard: "cpu 4", before: Ledger{Reservations: []v1alpha1.QuotaReservation{reserved("a", "cpu 1")}, Waiting: []v1alpha1.QuotaWaiting{waits("big", 9)}},
+			hard: "cpu 4", before: Ledger{Reservations: []v1alpha1.QuotaReservation{reserved("a", "cpu 1")}, Waiting: []v1alpha1.QuotaWaiting{waits("big", 9, "cpu 4")}},
 			claims: []Claim{cloudSpace("a", 60, "cpu 1"), cloudSpace("big", 30, "cpu 4"), cloudSpace("small", 1, "cpu 1")},
 			want:   []string{"a has cpu 1", "small has cpu 1", "big waits since 11:51 for cpu 2"},
 		},
 		"but not one that has waited as long as younger ones may pass it": {
-			hard: "cpu 4", before: Ledger{Reservations: []v1alpha1.QuotaReservation{reserved("a", "cpu 1")}, Waiting: []v1alpha1.QuotaWaiting{waits("big", 10)}},
+			hard: "cpu 4", before: Ledger{Reservations: []v1alpha1.QuotaReservation{reserved("a", "cpu 1")}, Waiting: []v1alpha1.QuotaWaiting{waits("big", 10, "cpu 4")}},
 			claims: []Claim{cloudSpace("a", 60, "cpu 1"), cloudSpace("big", 30, "cpu 4"), cloudSpace("small", 1, "cpu 1")},
 			want:   []string{"a has cpu 1", "big waits since 11:50 for cpu 1", "small waits since 12:00 for cpu 1"},
 		},
 		"one that waits for what there will never be keeps nothing from others": {
-			hard: "cpu 4", before: Ledger{Waiting: []v1alpha1.QuotaWaiting{waits("huge", 600)}},
+			hard: "cpu 4", before: Ledger{Waiting: []v1alpha1.QuotaWaiting{waits("huge", 600, "cpu 5")}},
 			claims: []Claim{cloudSpace("huge", 700, "cpu 5"), cloudSpace("small", 1, "cpu 1")},
 			want:   []string{"small has cpu 1", "huge waits since 02:00 for cpu 2"},
 		},
+		"one that asks for more waits from then on": {
+			hard: "cpu 4", before: Ledger{Reservations: []v1alpha1.QuotaReservation{reserved("a", "cpu 1")}, Waiting: []v1alpha1.QuotaWaiting{waits("big", 10, "cpu 3500m")}},
+			claims: []Claim{cloudSpace("a", 60, "cpu 1"), cloudSpace("big", 30, "cpu 4"), cloudSpace("small", 1, "cpu 1")},
+			want:   []string{"a has cpu 1", "small has cpu 1", "big waits since 12:00 for cpu 2"},
+		},
+		"one that asks for less goes on waiting": {
+			hard: "cpu 4", before: Ledger{Reservations: []v1alpha1.QuotaReservation{reserved("a", "cpu 1")}, Waiting: []v1alpha1.QuotaWaiting{waits("big", 10, "cpu 4")}},
+			claims: []Claim{cloudSpace("a", 60, "cpu 1"), cloudSpace("big", 30, "cpu 3500m"), cloudSpace("small", 1, "cpu 1")},
+			want:   []string{"a has cpu 1", "big waits since 11:50 for cpu 500m", "small waits since 12:00 for cpu 1"},
+		},
 		"since when one waits, by a clock that was ahead, is not believed": {
-			hard: "cpu 1", before: Ledger{Waiting: []v1alpha1.QuotaWaiting{waits("a", -600)}}, claims: []Claim{cloudSpace("a", 1, "cpu 2")},
+			hard: "cpu 1", before: Ledger{Waiting: []v1alpha1.QuotaWaiting{waits("a", -600, "cpu 2")}}, claims: []Claim{cloudSpace("a", 1, "cpu 2")},
 			want: []string{"a waits since 12:00 for cpu 1"},
 		},
 		"a reservation ends when nobody has a claim to it": {

@@ -132,6 +132,10 @@ type QuotaWaiting struct {
 	// +optional
 	Missing QuotaAmounts `json:"missing,omitempty"`
 
+	// asked is all that it asks for. One that then asks for more of anything begins to wait anew.
+	// +optional
+	Asked QuotaAmounts `json:"asked,omitempty"`
+
 	// since is when it began to wait.
 	// +required
 	Since metav1.Time `json:"since"`

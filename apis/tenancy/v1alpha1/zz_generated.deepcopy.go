@@ -412,6 +412,13 @@ func (in *QuotaWaiting) DeepCopyInto(out *QuotaWaiting) {
 			(*out)[key] = val.DeepCopy()
 		}
 	}
+	if in.Asked != nil {
+		in, out := &in.Asked, &out.Asked
+		*out = make(QuotaAmounts, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val.DeepCopy()
+		}
+	}
 	in.Since.DeepCopyInto(&out.Since)
 }
 

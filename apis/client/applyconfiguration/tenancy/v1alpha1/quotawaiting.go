@@ -21,6 +21,8 @@ type QuotaWaitingApplyConfiguration struct {
 	UID *string `json:"uid,omitempty"`
 	// missing is what lacks for a grant. With nothing in it, something is left of an earlier CloudSpace of the same name.
 	Missing *tenancyv1alpha1.QuotaAmounts `json:"missing,omitempty"`
+	// asked is all that it asks for. One that then asks for more of anything begins to wait anew.
+	Asked *tenancyv1alpha1.QuotaAmounts `json:"asked,omitempty"`
 	// since is when it began to wait.
 	Since *v1.Time `json:"since,omitempty"`
 }
@@ -52,6 +54,14 @@ func (b *QuotaWaitingApplyConfiguration) WithUID(value string) *QuotaWaitingAppl
 // If called multiple times, the Missing field is set to the value of the last call.
 func (b *QuotaWaitingApplyConfiguration) WithMissing(value tenancyv1alpha1.QuotaAmounts) *QuotaWaitingApplyConfiguration {
 	b.Missing = &value
+	return b
+}
+
+// WithAsked sets the Asked field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Asked field is set to the value of the last call.
+func (b *QuotaWaitingApplyConfiguration) WithAsked(value tenancyv1alpha1.QuotaAmounts) *QuotaWaitingApplyConfiguration {
+	b.Asked = &value
 	return b
 }
 
