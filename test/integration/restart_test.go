@@ -23,6 +23,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -289,5 +290,7 @@ func copyStatus(from, to client.Object, rename func([]byte) []byte) error {
 	if err != nil {
 		return err
 	}
-	return client.IgnoreNotFound(api.Status().Patch(backgroundContext, to, client.RawPatch("application/merge-patch+json", patch)))
+	return client.IgnoreNotFound(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		return api.Status().Patch(backgroundContext, to, client.RawPatch("application/merge-patch+json", patch))
+	}))
 }

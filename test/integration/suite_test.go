@@ -51,6 +51,8 @@ var (
 	// statuses has seen every status that was written.
 	statuses = &statusWatch{seen: map[string][]client.Object{}}
 	platform *configv1alpha1.PlatformConfig
+	// tokens signs those that the API server knows people by.
+	tokens *issuer
 )
 
 // backgroundContext is for what outlives the context of a test.
@@ -93,6 +95,20 @@ func runAll(m *testing.M) (code int, err error) {
 	environment.ControlPlane.GetAPIServer().Configure().
 		Append("service-cluster-ip-range", "10.96.0.0/16").
 		Append("max-requests-inflight", "1000")
+	folder, err := os.MkdirTemp("", "authentication")
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	if tokens, err = startIssuer(); err != nil {
+		return 1, err
+	}
+	defer tokens.Close()
+	authentication, err := tokens.configured(folder)
+	if err != nil {
+		return 1, fmt.Errorf("config/authn: %w", err)
+	}
+	environment.ControlPlane.GetAPIServer().Configure().Append("authentication-config", authentication)
 	// Room for many CloudSpaces.
 	environment.ControlPlane.Etcd = &envtest.Etcd{}
 	environment.ControlPlane.Etcd.Configure().Append("quota-backend-bytes", "8589934592")
