@@ -99,7 +99,7 @@ func sum(t *testing.T, id, most string) {
 func follow(t *testing.T, list client.ObjectList, see func(watch.Event)) {
 	t.Helper()
 	ctx, stop := context.WithCancel(backgroundContext)
-	events, err := api.Watch(ctx, list)
+	events, err := everyEvent(ctx, list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,13 @@ func follow(t *testing.T, list client.ObjectList, see func(watch.Event)) {
 	go func() {
 		defer close(done)
 		for e := range events.ResultChan() {
+			if e.Type == watch.Error {
+				t.Errorf("not every event was seen: %v", apierrors.FromObject(e.Object))
+			}
 			see(e)
+		}
+		if ctx.Err() == nil {
+			t.Error("not every event was seen")
 		}
 	}()
 	t.Cleanup(func() {
@@ -179,22 +185,23 @@ func mortal(every int) *process {
 	return p
 }
 
-// createAtOnce tries again, as clients do, when Kubernetes could not count so many at once.
 func createAtOnce(t *testing.T, id string, clients int) {
 	t.Helper()
 	var all sync.WaitGroup
 	for i := range clients {
 		all.Go(func() {
-			patience := wait.Backoff{Steps: 20, Duration: 20 * time.Millisecond, Factor: 1.5, Jitter: 0.5, Cap: time.Second}
-			err := retry.OnError(patience, apierrors.IsConflict, func() error {
-				return api.Create(t.Context(), cloudSpace(id, fmt.Sprintf("c%d", i), asking("100m")))
-			})
-			if err != nil {
+			if err := createAsOneOfMany(t.Context(), cloudSpace(id, fmt.Sprintf("c%d", i), asking("100m"))); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
+}
+
+// createAsOneOfMany tries again, as clients do, when Kubernetes could not count so many at once.
+func createAsOneOfMany(ctx context.Context, object *v1alpha1.CloudSpace) error {
+	patience := wait.Backoff{Steps: 14, Duration: 20 * time.Millisecond, Factor: 1.5, Jitter: 0.5}
+	return retry.OnError(patience, apierrors.IsConflict, func() error { return api.Create(ctx, object) })
 }
 
 // allReserved waits until all 40 CPUs are reserved and so many CloudSpaces wait, each saying so.

@@ -23,7 +23,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -175,14 +174,14 @@ func writeOver(t *testing.T, count int) {
 	parts := objectsOf(t, id+"--"+name)
 	slices.SortStableFunc(parts, func(a, b client.Object) int { return turnOf(a) - turnOf(b) })
 	release := get(t, &helmv2.HelmRelease{ObjectMeta: named(systemNamespace, id+"--"+name)})
-	var group errgroup.Group
+	group, ended := errgroup.WithContext(backgroundContext)
 	group.SetLimit(64)
 	for i := 1; i < count; i++ {
 		group.Go(func() error {
 			toID, toName := fmt.Sprintf(manyID, i/manyPerTeam), fmt.Sprintf(manyName, i)
 			object := cloudSpace(toID, toName)
 			object.Spec, object.Finalizers = pattern.Spec, pattern.Finalizers
-			if err := api.Create(backgroundContext, object); err != nil {
+			if err := createAsOneOfMany(ended, object); err != nil {
 				return err
 			}
 			rename := func(text []byte) []byte {
@@ -290,7 +289,5 @@ func copyStatus(from, to client.Object, rename func([]byte) []byte) error {
 	if err != nil {
 		return err
 	}
-	return client.IgnoreNotFound(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		return api.Status().Patch(backgroundContext, to, client.RawPatch("application/merge-patch+json", patch))
-	}))
+	return client.IgnoreNotFound(api.Status().Patch(backgroundContext, to, client.RawPatch("application/merge-patch+json", patch)))
 }

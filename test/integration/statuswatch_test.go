@@ -31,24 +31,29 @@ type statusWatch struct {
 	wrong []error
 }
 
-// start begins where each list ends. The API server ends a watch whose reader falls behind, and one that is begun anew must not miss
-// what came in between: it goes on from the last version it had.
+// start begins where each list ends.
 func (w *statusWatch) start(ctx context.Context) error {
 	for _, list := range []client.ObjectList{&v1alpha1.TenantList{}, &v1alpha1.CloudSpaceList{}} {
-		if err := api.List(ctx, list); err != nil {
-			return err
-		}
-		watching, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
-			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-				return api.Watch(ctx, list, &client.ListOptions{Raw: &options})
-			},
-		})
+		watching, err := everyEvent(ctx, list)
 		if err != nil {
 			return err
 		}
 		go w.follow(ctx, watching)
 	}
 	return nil
+}
+
+// everyEvent watches what happens to objects of a kind from now on. The API server ends a watch whose reader falls behind, and one that is
+// begun anew must not miss what came in between: it goes on from the last version it had.
+func everyEvent(ctx context.Context, list client.ObjectList) (watch.Interface, error) {
+	if err := api.List(ctx, list); err != nil {
+		return nil, err
+	}
+	return watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return api.Watch(ctx, list, &client.ListOptions{Raw: &options})
+		},
+	})
 }
 
 // follow takes events off the watch as they come, so that the API server seldom has to end it.
