@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"go.yaml.in/yaml/v3"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -73,6 +74,9 @@ func onlyContext(untrusted []byte) (*clientcmdapi.Cluster, *clientcmdapi.AuthInf
 	if len(untrusted) > maxKubeconfig {
 		return nil, nil, errors.New("it is too large")
 	}
+	if !withoutAliases(untrusted) {
+		return nil, nil, errors.New("it is not a kubeconfig")
+	}
 	config, err := clientcmd.Load(untrusted)
 	if err != nil {
 		return nil, nil, errors.New("it is not a kubeconfig")
@@ -119,4 +123,15 @@ func onlyPEM(text []byte, types ...string) []byte {
 		clean = append(clean, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
 	}
 	return clean
+}
+
+// withoutAliases tells whether a text is YAML in which nothing refers to anything else in it. A few thousand references to one long word
+// become gigabytes when they are followed.
+func withoutAliases(untrusted []byte) bool {
+	var document yaml.Node
+	return yaml.Unmarshal(untrusted, &document) == nil && isPlain(&document)
+}
+
+func isPlain(node *yaml.Node) bool {
+	return node.Kind != yaml.AliasNode && node.Anchor == "" && !slices.ContainsFunc(node.Content, func(n *yaml.Node) bool { return !isPlain(n) })
 }

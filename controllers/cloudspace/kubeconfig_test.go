@@ -13,6 +13,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"math/big"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -213,6 +214,30 @@ func TestAKubeconfigAtTheSizeLimitIsRead(t *testing.T) {
 	text = append(text, bytes.Repeat([]byte("\n"), 64<<10-len(text))...)
 	if _, err := rebuildKubeconfig(text, grantedScope(testCloudSpace("default")).names, "https://example.com"); err != nil {
 		t.Error(err)
+	}
+}
+
+// What is written in a host namespace must not cost more than it has bytes: the operator serves all tenants.
+func TestAKubeconfigOfReferencesIsNotFollowed(t *testing.T) {
+	ways := map[string]string{
+		"one long word over and over": `{a: &a "` + strings.Repeat("x", 30_000) + `", b: [` + strings.Repeat("*a,", 10_000) + "]}",
+		"lists of lists of lists": `{a: &a [x,x,x,x,x,x,x,x], b: &b [*a,*a,*a,*a,*a,*a,*a,*a], c: &c [*b,*b,*b,*b,*b,*b,*b,*b], d: &d [*c,*c,*c,*c,*c,*c,*c,*c], ` +
+			`e: &e [*d,*d,*d,*d,*d,*d,*d,*d], f: &f [*e,*e,*e,*e,*e,*e,*e,*e], g: [*f,*f,*f,*f,*f,*f,*f,*f]}`,
+		"merged into one another": "a: &a {b: c}\nd: &d\n  <<: *a\ne:\n" + strings.Repeat("- {<<: *d}\n", 5_000),
+	}
+	for name, untrusted := range ways {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := rebuildKubeconfig([]byte(untrusted), grantedScope(testCloudSpace("default")).names, "https://example.com")
+			runtime.ReadMemStats(&after)
+			if err == nil || err.Error() != "it is not a kubeconfig" {
+				t.Errorf("got %v, want that it is not a kubeconfig", err)
+			}
+			if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 32 {
+				t.Errorf("it took %d MiB to read %d KiB", took, len(untrusted)>>10)
+			}
+		})
 	}
 }
 

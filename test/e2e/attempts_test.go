@@ -6,6 +6,7 @@
 package e2e
 
 import (
+	"context"
 	"os"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -60,6 +62,7 @@ func (h *host) escapesFromInside(t *testing.T, inside cluster) {
 	}
 	g.Expect(inside.Create(t.Context(), smallPod("tame", nil, "/bin/sh", "-c", "sleep 3600"))).To(Succeed())
 	inside.waitForPod(t, "tame")
+	h.mountedByTheNode(t, inside)
 	var onHost corev1.PodList
 	g.Expect(h.WithWatch.List(t.Context(), &onHost, client.InNamespace("vcluster-alice-default"))).To(Succeed())
 	for _, pod := range onHost.Items {
@@ -68,6 +71,36 @@ func (h *host) escapesFromInside(t *testing.T, inside cluster) {
 			h.isSealed(t, &pod)
 		}
 	}
+}
+
+// posed is a pod that never runs, and of which the syncer says that it does, at an address that workloads must not reach.
+func (h *host) posed(t *testing.T, stolen client.Client, pod *corev1.Pod) {
+	t.Helper()
+	g := NewWithT(t)
+	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/never"}}
+	g.Expect(stolen.Create(t.Context(), pod)).To(Succeed())
+	t.Cleanup(func() { g.Expect(h.Delete(context.Background(), pod)).To(Succeed()) })
+	for _, patch := range []string{
+		`{"status":{"phase":"Running","podIP":"` + nodeAddress + `","podIPs":[{"ip":"` + nodeAddress + `"}]}}`, `{"status":{"phase":"Succeeded"}}`,
+	} {
+		err := stolen.Status().Patch(t.Context(), pod.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))
+		g.Expect(err).To(MatchError(ContainSubstring("a syncer tells conditions alone")), patch)
+	}
+	err := stolen.Status().Patch(t.Context(), pod.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"release":"alice-default"}}}`)))
+	g.Expect(err).To(MatchError(ContainSubstring("a syncer makes no pods of control planes")))
+}
+
+// mountedByTheNode is a pod with a volume that a node would mount by its own network: it stays inside, and its events say why.
+func (h *host) mountedByTheNode(t *testing.T, inside cluster) {
+	t.Helper()
+	g := NewWithT(t)
+	pod := smallPod("mounts", nil, "/bin/sh")
+	pod.Spec.Volumes = []corev1.Volume{{Name: "a", VolumeSource: corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: nodeAddress, Path: "/"}}}}
+	g.Expect(inside.Create(t.Context(), pod)).To(Succeed())
+	g.Eventually(func(g Gomega) {
+		g.Expect(inside.eventsOf(t, g, "mounts")).To(ContainElement(ContainSubstring("those that a node mounts by its own network are not available")))
+	}, short, interval).Should(Succeed())
+	g.Expect(inside.Delete(t.Context(), pod)).To(Succeed())
 }
 
 // isSealed looks at what a pod of a tenant has of the host: no token, and no more rights than its container runtime gives by default.
@@ -168,15 +201,18 @@ func (h *host) stolenToken(t *testing.T) {
 	typed, err := kubernetes.NewForConfig(config)
 	g.Expect(err).NotTo(HaveOccurred())
 
-	for name, pod := range escapes() {
-		pod.Namespace = in
-		g.Expect(stolen.Create(t.Context(), pod, client.DryRunAll)).To(MatchError(ContainSubstring("violates PodSecurity")), name)
+	asCopied := func(pod *corev1.Pod) *corev1.Pod {
+		pod.Namespace, pod.Spec.PriorityClassName = in, "cloudspace-workload"
+		return pod
 	}
-	tame := smallPod("tame", nil, "/bin/sh")
-	tame.Namespace = in
+	for name, pod := range escapes() {
+		g.Expect(stolen.Create(t.Context(), asCopied(pod), client.DryRunAll)).To(MatchError(ContainSubstring("violates PodSecurity")), name)
+	}
+	tame := asCopied(smallPod("tame", nil, "/bin/sh"))
 	g.Expect(stolen.Create(t.Context(), tame.DeepCopy(), client.DryRunAll)).To(Succeed())
 	tame.Labels["release"] = "alice-default"
 	g.Expect(stolen.Create(t.Context(), tame, client.DryRunAll)).To(MatchError(ContainSubstring("a syncer makes no pods of control planes")))
+	h.posed(t, stolen, asCopied(smallPod("posed", nil, "/bin/sh")))
 	node := targetService()
 	node.Namespace, node.Spec.Type = in, corev1.ServiceTypeNodePort
 	g.Expect(stolen.Create(t.Context(), node, client.DryRunAll)).To(MatchError(ContainSubstring("NodePort and ExternalName are not available")))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -72,14 +73,14 @@ func statusPatched(object client.Object, patch string) func(context.Context, cli
 	}
 }
 
-// finalized changes a label through the subresource that ends a namespace.
-func finalized(name, label, value string) func(context.Context, client.Client) error {
+// finalized changes a namespace through the subresource that ends one.
+func finalized(name string, alter func(*corev1.Namespace)) func(context.Context, client.Client) error {
 	return func(ctx context.Context, c client.Client) error {
 		object := namespace(name)
 		if err := c.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}
-		metav1.SetMetaDataLabel(&object.ObjectMeta, label, value)
+		alter(object)
 		return c.SubResource("finalize").Update(ctx, object)
 	}
 }
@@ -108,6 +109,7 @@ func clerk(t *testing.T, name string) client.Client {
 const (
 	host   = "vcluster-guarded"
 	psa    = "pod-security.kubernetes.io/enforce"
+	noEnd  = "host namespaces are ended by tenant-controller alone"
 	noHost = "labels of host namespaces are changed by tenant-controller alone"
 	noHand = "quotas, limits and network policies of host namespaces are changed by tenant-controller alone"
 )
@@ -125,7 +127,9 @@ func TestHostNamespacesAreTheOperators(t *testing.T) {
 		{"a namespace of that name", made(namespace("vcluster-other")), "namespaces named vcluster-* are made by tenant-controller alone"},
 		{"pod security lowered", patched(namespace(host), `{"metadata":{"labels":{"`+psa+`":"privileged"}}}`), noHost},
 		{"pod security taken off by way of status", statusPatched(namespace(host), `{"metadata":{"labels":{"`+psa+`":null}}}`), noHost},
-		{"pod security lowered by way of finalize", finalized(host, psa, "privileged"), noHost},
+		{"pod security lowered by way of finalize", finalized(host, func(n *corev1.Namespace) { n.Labels[psa] = "privileged" }), "by tenant-controller alone"},
+		{"its end", deleted(namespace(host)), noEnd},
+		{"an end before it is empty", finalized(host, func(n *corev1.Namespace) { n.Spec.Finalizers = nil }), noEnd},
 		{"another owner", patched(namespace(host), `{"metadata":{"labels":{"tenancy.kubeopera.io/owner-uid":"a"}}}`), noHost},
 		{"another tenant by way of status", statusPatched(namespace(host), `{"metadata":{"labels":{"tenancy.kubeopera.io/tenant":"mallory"}}}`), noHost},
 		{"a label that another policy may select", patched(namespace(host), `{"metadata":{"labels":{"example.com/trusted":"yes"}}}`), noHost},
@@ -145,6 +149,14 @@ func TestHostNamespacesAreTheOperators(t *testing.T) {
 	}
 	t.Run("an administrator", func(t *testing.T) { try(t, admin, everywhere) })
 	t.Run("somebody with rights to namespaces", func(t *testing.T) { try(t, clerk(t, "clerk"), everywhere) })
+	t.Run("somebody with rights to workloads says by way of status whose they are", func(t *testing.T) {
+		const whose, revision = `{"metadata":{"labels":{"tenancy.kubeopera.io/tenant":"a"}}}`, `{"metadata":{"annotations":{"tenancy.kubeopera.io/revision":"a"}}}`
+		try(t, clerk(t, "clerk-of-statuses"), []attempt{
+			{"a Service", statusPatched(serviceIn(host, "guarded", nil), whose), "labels " + noMetadata},
+			{"a Deployment", statusPatched(deploymentOf("guarded"), revision), "annotations " + noMetadata},
+			{"a StatefulSet", statusPatched(&appsv1.StatefulSet{ObjectMeta: named(host, "guarded-etcd")}, whose), "labels " + noMetadata},
+		})
+	})
 	t.Run("the operator", func(t *testing.T) {
 		try(t, identity(t, operatorUser, masters), []attempt{
 			{"labels", patched(namespace(host), `{"metadata":{"labels":{"tenancy.kubeopera.io/owner-uid":"`+get(t, namespace(host)).Labels["tenancy.kubeopera.io/owner-uid"]+`"}}}`), ""},
@@ -217,6 +229,8 @@ func TestKubernetesStillCountsAndEmptiesHostNamespaces(t *testing.T) {
 	try(t, identity(t, service("resourcequota-controller"), masters), []attempt{
 		{"the count of a quota", statusPatched(hard, `{"status":{"used":{"pods":"0"}}}`), ""},
 		{"nothing else of it", patched(hard, `{"spec":{"hard":{"pods":"1000"}}}`), noHand},
+		{"nor, with the count, which spec it follows", statusPatched(hard, `{"metadata":{"annotations":{"tenancy.kubeopera.io/generation":"99"}}}`), noHand},
+		{"nor whose it is", statusPatched(hard, `{"metadata":{"labels":{"tenancy.kubeopera.io/owner-uid":"a"}}}`), noHand},
 	})
 	pod := podIn("vcluster-"+id, "counts", nil)
 	if err := identity(t, "system:serviceaccount:vcluster-"+id+":vc-"+id, masters).Create(t.Context(), pod); err != nil {
@@ -239,8 +253,11 @@ func TestKubernetesStillCountsAndEmptiesHostNamespaces(t *testing.T) {
 	gone(t, namespace("vcluster-"+id))
 }
 
+// podIn is a pod as a syncer makes it.
 func podIn(namespace, name string, alter func(*corev1.Pod)) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: named(namespace, name), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "example.com/a:1"}}}}
+	pod := &corev1.Pod{ObjectMeta: named(namespace, name), Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{Name: "a", Image: "example.com/a:1"}}, PriorityClassName: "cloudspace-workload",
+	}}
 	if alter != nil {
 		alter(pod)
 	}

@@ -47,6 +47,7 @@ func TestSchema(t *testing.T) {
 		tenantName = "a tenant id must start with a letter, consist of lower case letters, digits and single dashes, and not end with a dash"
 		spaceName  = "the name of a CloudSpace must start with a letter, consist of lower case letters, digits and single dashes, and not end with a dash"
 		hostname   = "endpoint.hostname must be a DNS name: lower case letters, digits, dashes and dots, without a wildcard"
+		unsound    = "amounts have at most 24 characters, and neither they nor their exponents can be negative"
 		quotaOnly  = "hard knows cloudspaces, cpu, memory, storage and pods"
 	)
 	tests := []struct {
@@ -108,6 +109,11 @@ func TestSchema(t *testing.T) {
 		{"too much memory", "CloudSpace", "schema", "resources: {memory: 2Pi}", "memory must be between 64Mi and 1Pi"},
 		{"an absurdly large amount of CPU", "CloudSpace", "schema", `resources: {cpu: "1e30"}`, "cpu must be between 100m and 100k cores"},
 		{"an absurdly small amount of memory", "CloudSpace", "schema", "resources: {memory: 1n}", "memory must be between 64Mi and 1Pi"},
+		{"CPU that would take the API server hours to read", "CloudSpace", "schema", `resources: {cpu: "1e-1000000000"}`, "cpu must be between 100m and 100k cores"},
+		{"memory that would", "CloudSpace", "schema", `resources: {memory: "1E-1000000000"}`, "memory must be between 64Mi and 1Pi"},
+		{"storage that would", "CloudSpace", "schema", `resources: {storage: "1e-1000000000"}, controlPlane: {highAvailability: true}`, "storage must be between 64Mi and 1Pi"},
+		{"a volume that would", "CloudSpace", "schema", `controlPlane: {etcd: {storage: "1e-1000000000"}, highAvailability: true}`, "etcd storage must be between 64Mi and 64Gi"},
+		{"CPU of very many digits", "CloudSpace", "schema", `resources: {cpu: "2.` + strings.Repeat("0", 400_000) + `"}`, "cpu must be between 100m and 100k cores"},
 		{"too little storage", "CloudSpace", "schema", "resources: {storage: 65535Ki}", "storage must be between 64Mi and 1Pi"},
 		{"too much storage", "CloudSpace", "schema", "resources: {storage: 2Pi}", "storage must be between 64Mi and 1Pi"},
 		{"too few pods", "CloudSpace", "schema", "resources: {pods: 7}", "spec.resources.pods: Invalid value: 7: spec.resources.pods in body should be greater than or equal to 8"},
@@ -150,13 +156,16 @@ func TestSchema(t *testing.T) {
 
 		{"a quota of everything", "TenantQuota", "schema", `hard: {cloudspaces: "500", cpu: "16", memory: 32Gi, storage: 100Gi, pods: "200"}`, ""},
 		{"a quota of nothing", "TenantQuota", "schema", `hard: {cpu: "0"}`, ""},
+		{"a quota of nothing, with units", "TenantQuota", "schema", `hard: {cpu: 0m, memory: 0Gi, storage: "0.0", pods: 0k}`, ""},
 		{"an unlimited quota", "TenantQuota", "schema", "", ""},
 		{"a quota of something else", "TenantQuota", "schema", `hard: {gpus: "1"}`, quotaOnly},
-		{"a quota below zero", "TenantQuota", "schema", `hard: {cpu: "-1"}`, "amounts cannot be negative"},
+		{"a quota below zero", "TenantQuota", "schema", `hard: {cpu: "-1"}`, unsound},
+		{"an amount that would take the API server hours to read", "TenantQuota", "schema", `hard: {cpu: "1e-1000000000"}`, unsound},
+		{"an amount of very many digits", "TenantQuota", "schema", `hard: {cpu: "2.` + strings.Repeat("0", 400_000) + `"}`, unsound},
 		{"the most", "TenantQuota", "schema", `hard: {memory: 1Ei}`, ""},
 		{"more than the most", "TenantQuota", "schema", `hard: {memory: 1025Pi}`, "amounts can be at most 1Ei"},
 		{"an absurdly large amount", "TenantQuota", "schema", `hard: {cpu: "1e30"}`, "amounts can be at most 1Ei"},
-		{"an absurdly small amount", "TenantQuota", "schema", `hard: {cpu: "1e-30"}`, "amounts are zero, or at least 1m of cpu and 1 of anything else"},
+		{"an absurdly small amount", "TenantQuota", "schema", `hard: {cpu: "1e-30"}`, unsound},
 		{"a part of a byte", "TenantQuota", "schema", `hard: {memory: 100m}`, "amounts are zero, or at least 1m of cpu and 1 of anything else"},
 		{"the largest number that fits", "TenantQuota", "schema", `hard: {memory: "9223372036854775807"}`, "amounts can be at most 1Ei"},
 		{"a number that does not fit", "TenantQuota", "schema", `hard: {memory: "9223372036854775808"}`, "amounts can be at most 1Ei"},

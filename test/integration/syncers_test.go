@@ -13,6 +13,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
@@ -22,6 +23,10 @@ const (
 	noNodePorts = "ports of nodes are not available"
 	noEndpoints = "those made by hand are not available"
 	noPriority  = "the PriorityClass cloudspace-control-plane is for control planes of CloudSpaces"
+	noClass     = "the PriorityClass of a CloudSpace's pods is cloudspace-workload"
+	noVolume    = "volumes of a pod are of a ConfigMap"
+	noStatus    = "a syncer tells conditions alone"
+	noChange    = "a syncer changes no more"
 	noMetadata  = "of the platform, tenancy.kubeopera.io/, cannot be changed"
 )
 
@@ -60,7 +65,8 @@ func TestASyncerMayNotDoAllThatItsRoleLetsIt(t *testing.T) {
 	priority := func(pod *corev1.Pod) {
 		pod.Spec.PriorityClassName, pod.Labels = "cloudspace-control-plane", map[string]string{"app": "vcluster"}
 	}
-	try(t, identity(t, "system:serviceaccount:"+in+":vc-"+id, masters), []attempt{
+	syncer := identity(t, "system:serviceaccount:"+in+":vc-"+id, masters)
+	try(t, syncer, []attempt{
 		{"a Service within", service("plain", nil), ""},
 		{"a headless one", service("headless", func(s *corev1.Service) { s.Spec.ClusterIP = corev1.ClusterIPNone }), ""},
 		{"a load balancer without ports of nodes", service("lb", balanced(func(s *corev1.Service) { s.Annotations = map[string]string{"vcluster.loft.sh/object-name": "a"} })), "exceeded quota"},
@@ -90,21 +96,83 @@ func TestASyncerMayNotDoAllThatItsRoleLetsIt(t *testing.T) {
 		{"a label for it", patched(podIn(in, "workload", nil), `{"metadata":{"labels":{"a":"b"}}}`), ""},
 		{"a pod of the control plane", made(podIn(in, "fake", func(p *corev1.Pod) { p.Labels = map[string]string{"release": id} })), "a syncer makes no pods of control planes"},
 		{"a workload that becomes one", patched(podIn(in, "workload", nil), `{"metadata":{"labels":{"release":"`+id+`"}}}`), "a syncer makes no pods of control planes"},
-		{"a pod with the priority of control planes", made(podIn(in, "high", priority)), noPriority},
+		{"the same by way of its status", statusPatched(podIn(in, "workload", nil), `{"metadata":{"labels":{"release":"`+id+`"}}}`), "a syncer makes no pods of control planes"},
+		{"a label of ours by way of its status", statusPatched(podIn(in, "workload", nil), `{"metadata":{"labels":{"tenancy.kubeopera.io/owner-uid":"a"}}}`), "labels " + noMetadata},
+		{"an annotation of ours by way of its status", statusPatched(podIn(in, "workload", nil), `{"metadata":{"annotations":{"tenancy.kubeopera.io/revision":"a"}}}`), "annotations " + noMetadata},
+		{"what a readiness gate waits for", statusPatched(podIn(in, "workload", nil), `{"status":{"conditions":[{"type":"example.com/ready","status":"True"}]}}`), ""},
+		{"an address of its choice", statusPatched(podIn(in, "workload", nil), `{"status":{"podIP":"10.244.0.99","podIPs":[{"ip":"10.244.0.99"}]}}`), noStatus},
+		{"a node's address of its choice", statusPatched(podIn(in, "workload", nil), `{"status":{"hostIP":"192.168.255.2","hostIPs":[{"ip":"192.168.255.2"}]}}`), noStatus},
+		{"an end that no quota counts", statusPatched(podIn(in, "workload", nil), `{"status":{"phase":"Succeeded"}}`), noStatus},
+		{"containers that run", statusPatched(podIn(in, "workload", nil), `{"status":{"containerStatuses":[{"name":"a","image":"a","imageID":"a","ready":true,"restartCount":0}]}}`), noStatus},
+		{"a pod with the priority of control planes", made(podIn(in, "high", priority)), noClass},
+		{"a pod with the priority of nodes", made(podIn(in, "higher", ofClass("system-node-critical"))), noClass},
+		{"a pod with the priority of clusters", made(podIn(in, "higher", ofClass("system-cluster-critical"))), noClass},
+		{"a pod with the priority of the platform", made(podIn(in, "higher", ofClass("kubeopera-platform"))), noClass},
+		{"a pod with no priority", made(podIn(in, "lower", ofClass(""))), noClass},
+		{"a pod with volumes of Kubernetes' own", made(podIn(in, "volumes", func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{
+				{Name: "a", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+				{Name: "b", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "a"}}}},
+				{Name: "c", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "a"}}},
+				{Name: "d", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{}}},
+				{Name: "e", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}}},
+				{Name: "f", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "a"}}},
+				{Name: "g", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claimIn("", "", "").Spec}}}},
+				{Name: "h", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "example.com/a:1"}}},
+			}
+		})), ""},
 		{"a workload that says it is another's", made(podIn(in, "whose", func(p *corev1.Pod) { p.Labels = map[string]string{"tenancy.kubeopera.io/tenant": "other"} })), "labels " + noMetadata},
 		{"a Secret that says so", made(secret(in, "whose"), labelled(map[string]string{"tenancy.kubeopera.io/owner-uid": "a"})), "labels " + noMetadata},
 		{"a Service that says so in an annotation", service("whose", func(s *corev1.Service) { s.Annotations = map[string]string{"tenancy.kubeopera.io/revision": "a"} }), "annotations " + noMetadata},
 		{"a label of ours taken off what the chart made", patched(serviceIn(in, id, nil), `{"metadata":{"labels":{"tenancy.kubeopera.io/owner-uid":null}}}`), "labels " + noMetadata},
 		{"new certificates for its pods", patched(deploymentOf(id), `{"spec":{"template":{"metadata":{"annotations":{"vcluster.loft.sh/rolled":"1"}}}}}`), ""},
-		{"another image for its pods", patched(deploymentOf(id), `{"spec":{"template":{"spec":{"containers":[{"name":"a","image":"example.com/evil:1"}]}}}}`), "a syncer changes no more"},
-		{"other labels for its pods", patched(deploymentOf(id), `{"spec":{"template":{"metadata":{"labels":{"release":"`+id+`"}}}}}`), "a syncer changes no more"},
-		{"more of them", patched(deploymentOf(id), `{"spec":{"replicas":5}}`), "a syncer changes no more"},
-		{"another image for etcd", patched(&appsv1.StatefulSet{ObjectMeta: named(in, id+"-etcd")}, `{"spec":{"template":{"spec":{"containers":[{"name":"a","image":"example.com/evil:1"}]}}}}`), "a syncer changes no more"},
+		{"a pause of it", patched(deploymentOf(id), `{"spec":{"paused":true}}`), noChange},
+		{"another way to roll it", patched(deploymentOf(id), `{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null}}}`), noChange},
+		{"an owner for it", patched(deploymentOf(id), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"b"}]}}`), noChange},
+		{"a finalizer for it", patched(deploymentOf(id), `{"metadata":{"finalizers":["example.com/hold"]}}`), noChange},
+		{"another revision of it", patched(deploymentOf(id), `{"metadata":{"annotations":{"deployment.kubernetes.io/revision":"7"}}}`), noChange},
+		{"etcd's volumes deleted with it", patched(&appsv1.StatefulSet{ObjectMeta: named(in, id+"-etcd")}, `{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Delete"}}}`), noChange},
+		{"etcd rolled by hand alone", patched(&appsv1.StatefulSet{ObjectMeta: named(in, id+"-etcd")}, `{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}`), noChange},
+		{"another image for its pods", patched(deploymentOf(id), `{"spec":{"template":{"spec":{"containers":[{"name":"a","image":"example.com/evil:1"}]}}}}`), noChange},
+		{"other labels for its pods", patched(deploymentOf(id), `{"spec":{"template":{"metadata":{"labels":{"release":"`+id+`"}}}}}`), noChange},
+		{"more of them", patched(deploymentOf(id), `{"spec":{"replicas":5}}`), noChange},
+		{"another image for etcd", patched(&appsv1.StatefulSet{ObjectMeta: named(in, id+"-etcd")}, `{"spec":{"template":{"spec":{"containers":[{"name":"a","image":"example.com/evil:1"}]}}}}`), noChange},
 		{"a claim", made(claimIn(in, "claim", "")), ""},
 		{"a claim for somebody else's volume", made(claimIn(in, "taken", "pvc-1")), "a claim cannot name its volume"},
+		{"one that asks for it later", patched(claimIn(in, "claim", ""), `{"spec":{"volumeName":"pvc-1"}}`), "a claim cannot name its volume"},
+		{"one of a pod that asks for it", made(podIn(in, "taker", func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "a", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
+				VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claimIn("", "", "pvc-1").Spec},
+			}}}}
+		})), "a claim cannot name its volume"},
+		{"one that chooses among those there are", made(claimIn(in, "chooser", ""), func(o client.Object) {
+			claim, _ := o.(*corev1.PersistentVolumeClaim)
+			claim.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+		}), "a claim cannot choose among volumes"},
 		{"pod security lowered", patched(namespace(in), `{"metadata":{"labels":{"`+psa+`":"privileged"}}}`), noHost},
 		{"the quota raised", patched(&corev1.ResourceQuota{ObjectMeta: named(in, "cloudspace")}, `{"spec":{"hard":{"pods":"1000"}}}`), noHand},
 	})
+	t.Run("a claim that has its volume", func(t *testing.T) {
+		if err := admin.Patch(t.Context(), claimIn(in, "claim", ""), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"volumeName":"pvc-of-the-provisioner"}}`))); err != nil {
+			t.Fatal(err)
+		}
+		try(t, syncer, []attempt{{"is labelled", patched(claimIn(in, "claim", ""), `{"metadata":{"labels":{"a":"b"}}}`), ""}})
+	})
+	t.Run("a pod of the control plane", func(t *testing.T) {
+		pod := podIn(in, "server", func(p *corev1.Pod) {
+			p.Labels, p.Spec.PriorityClassName = map[string]string{"release": id}, "cloudspace-control-plane"
+		})
+		if err := identity(t, "system:serviceaccount:kube-system:replicaset-controller", masters).Create(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		try(t, syncer, []attempt{
+			{"with an end", patched(podIn(in, "server", nil), `{"spec":{"activeDeadlineSeconds":1}}`), "leaves pods of control planes as they are"},
+			{"with a container more", ephemeral(podIn(in, "server", nil)), "leaves pods of control planes as they are"},
+			{"without its label", patched(podIn(in, "server", nil), `{"metadata":{"labels":{"release":null}}}`), "a syncer makes no pods of control planes"},
+			{"annotated", patched(podIn(in, "server", nil), `{"metadata":{"annotations":{"a":"b"}}}`), ""},
+		})
+	})
+	t.Run("a pod whose volumes its node mounts", func(t *testing.T) { mountedByTheNode(t, syncer, in) })
 	t.Run("a pod that escapes", func(t *testing.T) { escapes(t, in, id) })
 }
 
@@ -117,11 +185,50 @@ func TestASyncerLeavesTheLoadBalancerAsItIs(t *testing.T) {
 	eventually(t, func(g gomega.Gomega) {
 		g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(own), own)).To(gomega.Succeed())
 	})
+	if err := api.Patch(t.Context(), own.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"example.com/internal":"true"}}}`))); err != nil {
+		t.Fatal(err)
+	}
+	const asIs = "a syncer leaves Services of the platform as they are"
 	try(t, identity(t, "system:serviceaccount:"+in+":vc-"+id, masters), []attempt{
-		{"what matters to nobody", patched(own.DeepCopy(), `{"spec":{"sessionAffinity":"ClientIP"}}`), ""},
-		{"an address by an annotation", patched(own.DeepCopy(), `{"metadata":{"annotations":{"metallb.io/loadBalancerIPs":"203.0.113.1"}}}`), "annotations of a LoadBalancer"},
-		{"ports of nodes", patched(own.DeepCopy(), `{"spec":{"allocateLoadBalancerNodePorts":true}}`), noNodePorts},
+		{"a label of its own", patched(own.DeepCopy(), `{"metadata":{"labels":{"example.com/a":"b"}}}`), ""},
+		{"an address by an annotation", patched(own.DeepCopy(), `{"metadata":{"annotations":{"metallb.io/loadBalancerIPs":"203.0.113.1"}}}`), asIs},
+		{"an annotation taken off", patched(own.DeepCopy(), `{"metadata":{"annotations":{"example.com/internal":null}}}`), asIs},
+		{"ports of nodes", patched(own.DeepCopy(), `{"spec":{"allocateLoadBalancerNodePorts":true}}`), asIs},
+		{"other pods behind it", patched(own.DeepCopy(), `{"spec":{"selector":{"app":"evil"}}}`), asIs},
 	})
+}
+
+func ofClass(name string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Spec.PriorityClassName = name }
+}
+
+// ephemeral adds a container to a pod that runs.
+func ephemeral(pod *corev1.Pod) func(context.Context, client.Client) error {
+	return func(ctx context.Context, c client.Client) error {
+		patch := `{"spec":{"ephemeralContainers":[{"name":"more","image":"example.com/evil:1"}]}}`
+		return c.SubResource("ephemeralcontainers").Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, []byte(patch)))
+	}
+}
+
+// mountedByTheNode tries volumes that a node mounts by its own network, past all NetworkPolicies.
+func mountedByTheNode(t *testing.T, syncer client.Client, in string) {
+	t.Helper()
+	sources := map[string]corev1.VolumeSource{
+		"nfs":       {NFS: &corev1.NFSVolumeSource{Server: "10.0.0.1", Path: "/"}},
+		"iscsi":     {ISCSI: &corev1.ISCSIVolumeSource{TargetPortal: "10.0.0.1:3260", IQN: "iqn.2030-01.com.example:a", Lun: 0}},
+		"cephfs":    {CephFS: &corev1.CephFSVolumeSource{Monitors: []string{"10.0.0.1"}}},
+		"rbd":       {RBD: &corev1.RBDVolumeSource{CephMonitors: []string{"10.0.0.1"}, RBDImage: "a"}},
+		"glusterfs": {Glusterfs: &corev1.GlusterfsVolumeSource{EndpointsName: "a", Path: "a"}},
+		"git":       {GitRepo: &corev1.GitRepoVolumeSource{Repository: "https://10.0.0.1/a"}}, //nolint:staticcheck // hostile use of an old volume.
+		"csi":       {CSI: &corev1.CSIVolumeSource{Driver: "nfs.csi.example.com"}},
+		"fc":        {FC: &corev1.FCVolumeSource{TargetWWNs: []string{"a"}, Lun: new(int32)}},
+		"flex":      {FlexVolume: &corev1.FlexVolumeSource{Driver: "example.com/a"}},
+	}
+	for name, source := range sources {
+		try(t, syncer, []attempt{{name, made(podIn(in, "mounts-"+name, func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "a", VolumeSource: source}}
+		})), noVolume}})
+	}
 }
 
 func claimIn(namespace, name, volume string) *corev1.PersistentVolumeClaim {

@@ -61,8 +61,8 @@ const (
 
 // CloudSpaceSpec is what a tenant asks for. Every field has a default: an empty spec is a small, useful CloudSpace.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || !has(self.controlPlane.etcd) || !has(self.controlPlane.etcd.storage) || !has(self.resources) || !has(self.resources.storage) || quantity(string(self.controlPlane.etcd.storage)).compareTo(quantity(string(self.resources.storage))) <= 0",message="controlPlane.etcd.storage is part of resources.storage and cannot be larger"
-// +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || !has(self.controlPlane.highAvailability) || !self.controlPlane.highAvailability || !has(self.controlPlane.etcd) || !has(self.controlPlane.etcd.storage) || !has(self.resources) || !has(self.resources.storage) || quantity(string(self.controlPlane.etcd.storage)).add(quantity(string(self.controlPlane.etcd.storage))).add(quantity(string(self.controlPlane.etcd.storage))).compareTo(quantity(string(self.resources.storage))) <= 0",message="with controlPlane.highAvailability etcd has three volumes: three times controlPlane.etcd.storage must be within resources.storage"
+// +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || !has(self.controlPlane.etcd) || !has(self.controlPlane.etcd.storage) || !has(self.resources) || !has(self.resources.storage) || !string(self.controlPlane.etcd.storage).matches('^[^-]{1,24}$') || !string(self.resources.storage).matches('^[^-]{1,24}$') || quantity(string(self.controlPlane.etcd.storage)).compareTo(quantity(string(self.resources.storage))) <= 0",message="controlPlane.etcd.storage is part of resources.storage and cannot be larger"
+// +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || !has(self.controlPlane.highAvailability) || !self.controlPlane.highAvailability || !has(self.controlPlane.etcd) || !has(self.controlPlane.etcd.storage) || !has(self.resources) || !has(self.resources.storage) || !string(self.controlPlane.etcd.storage).matches('^[^-]{1,24}$') || !string(self.resources.storage).matches('^[^-]{1,24}$') || quantity(string(self.controlPlane.etcd.storage)).add(quantity(string(self.controlPlane.etcd.storage))).add(quantity(string(self.controlPlane.etcd.storage))).compareTo(quantity(string(self.resources.storage))) <= 0",message="with controlPlane.highAvailability etcd has three volumes: three times controlPlane.etcd.storage must be within resources.storage"
 // +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || !has(self.controlPlane.highAvailability) || !self.controlPlane.highAvailability || !has(self.resources) || !has(self.resources.pods) || self.resources.pods >= 11",message="with controlPlane.highAvailability resources.pods must be at least 11"
 type CloudSpaceSpec struct {
 	// displayName is shown to people in place of the name.
@@ -104,24 +104,25 @@ type CloudSpaceSpec struct {
 	DeletionProtection bool `json:"deletionProtection,omitempty"`
 }
 
-// CloudSpaceResources caps what a CloudSpace may request from the host cluster, its own control plane included.
+// CloudSpaceResources caps what a CloudSpace may request from the host cluster, its own control plane included. Amounts have at most 24
+// characters and no minus: the API server reads "1e-1000000000" for hours.
 type CloudSpaceResources struct {
 	// cpu is the sum of CPU requests, in cores: at least 100m, at most 100k.
 	// +optional
 	// +kubebuilder:default="2"
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('100m')) >= 0 && quantity(string(self)).compareTo(quantity('100k')) <= 0",message="cpu must be between 100m and 100k cores"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[^-]{1,24}$') && quantity(string(self)).compareTo(quantity('100m')) >= 0 && quantity(string(self)).compareTo(quantity('100k')) <= 0",message="cpu must be between 100m and 100k cores"
 	CPU resource.Quantity `json:"cpu,omitzero"`
 
 	// memory is the sum of memory requests, in bytes: at least 64Mi, at most 1Pi.
 	// +optional
 	// +kubebuilder:default="4Gi"
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('64Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="memory must be between 64Mi and 1Pi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[^-]{1,24}$') && quantity(string(self)).compareTo(quantity('64Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="memory must be between 64Mi and 1Pi"
 	Memory resource.Quantity `json:"memory,omitzero"`
 
 	// storage is the sum of volume requests, in bytes, the volume of the CloudSpace's etcd included: at most 1Pi.
 	// +optional
 	// +kubebuilder:default="10Gi"
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('64Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="storage must be between 64Mi and 1Pi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[^-]{1,24}$') && quantity(string(self)).compareTo(quantity('64Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="storage must be between 64Mi and 1Pi"
 	Storage resource.Quantity `json:"storage,omitzero"`
 
 	// pods is the highest number of pods at a time, those of the control plane included.
@@ -158,7 +159,7 @@ type Etcd struct {
 	// storage is the size of each etcd member's volume, in bytes: at least 64Mi, at most 64Gi.
 	// +optional
 	// +kubebuilder:default="2Gi"
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('64Mi')) >= 0 && quantity(string(self)).compareTo(quantity('64Gi')) <= 0",message="etcd storage must be between 64Mi and 64Gi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[^-]{1,24}$') && quantity(string(self)).compareTo(quantity('64Mi')) >= 0 && quantity(string(self)).compareTo(quantity('64Gi')) <= 0",message="etcd storage must be between 64Mi and 64Gi"
 	Storage resource.Quantity `json:"storage,omitzero"`
 
 	// storageClassName of the etcd volume; empty means the host cluster's default StorageClass.

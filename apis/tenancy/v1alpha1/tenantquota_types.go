@@ -31,11 +31,12 @@ type TenantQuotaSpec struct {
 	// hard is the sum of what all CloudSpaces of the tenant may ask for.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cloudspaces', 'cpu', 'memory', 'storage', 'pods'])",message="hard knows cloudspaces, cpu, memory, storage and pods"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, quantity(string(self[k])).compareTo(quantity('0')) >= 0)",message="amounts cannot be negative"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, quantity(string(self[k])).compareTo(quantity('1Ei')) <= 0)",message="amounts can be at most 1Ei"
-	// +kubebuilder:validation:XValidation:rule="!('cloudspaces' in self) || quantity(string(self['cloudspaces'])).compareTo(quantity('500')) <= 0",message="cloudspaces can be at most 500"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, quantity(string(self[k])).compareTo(quantity('0')) == 0 || quantity(string(self[k])).compareTo(quantity(k == 'cpu' ? '1m' : '1')) >= 0)",message="amounts are zero, or at least 1m of cpu and 1 of anything else"
-	// +kubebuilder:validation:XValidation:rule="['cloudspaces', 'pods'].all(k, !(k in self) || quantity(string(self[k])).isInteger())",message="cloudspaces and pods are whole numbers"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, string(self[k]).matches('^[^-]{1,24}$'))",message="amounts have at most 24 characters, and neither they nor their exponents can be negative"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !string(self[k]).matches('^[^-]{1,24}$') || quantity(string(self[k])).compareTo(quantity('1Ei')) <= 0)",message="amounts can be at most 1Ei"
+	// +kubebuilder:validation:XValidation:rule="!('cloudspaces' in self) || !string(self['cloudspaces']).matches('^[^-]{1,24}$') || quantity(string(self['cloudspaces'])).compareTo(quantity('500')) <= 0",message="cloudspaces can be at most 500"
+	// +kubebuilder:validation:XValidation:rule="!('cpu' in self) || !string(self['cpu']).matches('^[^-]{1,24}$') || quantity(string(self['cpu'])).compareTo(quantity('0')) == 0 || quantity(string(self['cpu'])).compareTo(quantity('1m')) >= 0",message="amounts are zero, or at least 1m of cpu and 1 of anything else"
+	// +kubebuilder:validation:XValidation:rule="['memory', 'storage'].all(k, !(k in self) || !string(self[k]).matches('^[^-]{1,24}$') || quantity(string(self[k])).compareTo(quantity('0')) == 0 || quantity(string(self[k])).compareTo(quantity('1')) >= 0)",message="amounts are zero, or at least 1m of cpu and 1 of anything else"
+	// +kubebuilder:validation:XValidation:rule="['cloudspaces', 'pods'].all(k, !(k in self) || !string(self[k]).matches('^[^-]{1,24}$') || quantity(string(self[k])).isInteger())",message="cloudspaces and pods are whole numbers"
 	Hard QuotaAmounts `json:"hard,omitempty"`
 }
 

@@ -12,7 +12,8 @@ import (
 // CloudSpaceResourcesApplyConfiguration represents a declarative configuration of the CloudSpaceResources type for use
 // with apply.
 //
-// CloudSpaceResources caps what a CloudSpace may request from the host cluster, its own control plane included.
+// CloudSpaceResources caps what a CloudSpace may request from the host cluster, its own control plane included. Amounts have at most 24
+// characters and no minus: the API server reads "1e-1000000000" for hours.
 type CloudSpaceResourcesApplyConfiguration struct {
 	// cpu is the sum of CPU requests, in cores: at least 100m, at most 100k.
 	CPU *resource.Quantity `json:"cpu,omitempty"`
