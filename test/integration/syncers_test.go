@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
@@ -274,6 +275,13 @@ func escapes(t *testing.T, in, id string) {
 		{"the node's memory", pod("j", func(s *corev1.PodSpec) { s.HostIPC = true }), forbidden},
 		{"a sysctl", pod("k", func(s *corev1.PodSpec) {
 			s.SecurityContext = &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: "kernel.msgmax", Value: "1"}}}
+		}), forbidden},
+		{"no AppArmor", pod("m", context(func(c *corev1.SecurityContext) {
+			c.AppArmorProfile = &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}
+		})), forbidden},
+		{"a type of SELinux", pod("n", context(func(c *corev1.SecurityContext) { c.SELinuxOptions = &corev1.SELinuxOptions{Type: "spc_t"} })), forbidden},
+		{"a kubelet that asks elsewhere", pod("p", func(s *corev1.PodSpec) {
+			s.Containers[0].LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Host: "192.0.2.1", Port: intstr.FromInt32(80)}}}
 		}), forbidden},
 	})
 }
