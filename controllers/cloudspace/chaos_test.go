@@ -229,7 +229,7 @@ var writtenKubeconfig struct {
 func (c *chaos) writeKubeconfig(which int) {
 	// Keys take their time: all days have the same.
 	writtenKubeconfig.Do(func() {
-		writtenKubeconfig.text = kubeconfigSeeds(c.t)[filepath.Join("testdata", "kubeconfigs", "written-accepted.yaml")]
+		writtenKubeconfig.text = kubeconfigSeeds(c.t, newScope(testCloudSpace("default")).names)[filepath.Join("testdata", "kubeconfigs", "written-accepted.yaml")]
 	})
 	texts := [][]byte{writtenKubeconfig.text, nil, []byte("{"), []byte("kind: Config")}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "vcluster-alice-default", Name: "vc-alice-default"}}

@@ -201,7 +201,7 @@ func TestALoadBalancerKeepsItsClass(t *testing.T) {
 // People get the endpoint; Flux on the host, and the operator, stay within the host cluster.
 func TestAnEndpointOutsideHasTwoKubeconfigs(t *testing.T) {
 	s := grantedScope(testCloudSpace("default", withHostname("alice.example.com")))
-	text, err := clientcmd.Write(*written(newIdentity(t), newIdentity(t)))
+	text, err := clientcmd.Write(*written(s.names, newIdentity(t), newIdentity(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
+
+	"github.com/tantilium/cloud-runner/internal/names"
 )
 
 // seeds reads the files of testdata that match.
@@ -36,11 +38,11 @@ func seeds(tb testing.TB, pattern string) map[string][]byte {
 	return texts
 }
 
-// kubeconfigSeeds are those of testdata/kubeconfigs with a real certificate and key in them.
-func kubeconfigSeeds(tb testing.TB) map[string][]byte {
+// kubeconfigSeeds are those of testdata/kubeconfigs with the server of a CloudSpace and a real certificate and key in them.
+func kubeconfigSeeds(tb testing.TB, n names.CloudSpace) map[string][]byte {
 	tb.Helper()
 	id, encode := newIdentity(tb), base64.StdEncoding.EncodeToString
-	fill := strings.NewReplacer("AUTHORITY", encode(id.certificate), "CERTIFICATE", encode(id.certificate), "KEY", encode(id.key))
+	fill := strings.NewReplacer("SERVER", n.Endpoint(), "AUTHORITY", encode(id.certificate), "CERTIFICATE", encode(id.certificate), "KEY", encode(id.key))
 	texts := seeds(tb, "kubeconfigs/*.yaml")
 	for path, text := range texts {
 		texts[path] = []byte(fill.Replace(string(text)))
@@ -50,8 +52,9 @@ func kubeconfigSeeds(tb testing.TB) map[string][]byte {
 
 // The fuzz test below proves nothing when nothing is accepted.
 func TestSeedsAreRefusedAndAcceptedAsTheirNamesSay(t *testing.T) {
-	for path, text := range kubeconfigSeeds(t) {
-		_, err := rebuildKubeconfig(text, grantedScope(testCloudSpace("staging")).names, newScope(testCloudSpace("staging")).names.Endpoint())
+	n := grantedScope(testCloudSpace("staging")).names
+	for path, text := range kubeconfigSeeds(t, n) {
+		_, err := rebuildKubeconfig(text, n, n.Endpoint())
 		if accepted := strings.HasSuffix(path, "-accepted.yaml"); accepted != (err == nil) {
 			t.Errorf("%s: got %v, want it accepted: %v", path, err, accepted)
 		}
@@ -61,11 +64,11 @@ func TestSeedsAreRefusedAndAcceptedAsTheirNamesSay(t *testing.T) {
 // Whatever stands in the Secret of a host namespace: there is no panic, and what comes of it leads to our server, with a
 // certificate in place and nothing else.
 func FuzzRebuildKubeconfig(f *testing.F) {
-	for _, text := range kubeconfigSeeds(f) {
+	names := grantedScope(testCloudSpace("staging")).names
+	for _, text := range kubeconfigSeeds(f, names) {
 		f.Add(text)
 	}
 	const name = "cloudspace-alice-default--staging"
-	names := grantedScope(testCloudSpace("staging")).names
 	f.Fuzz(func(t *testing.T, untrusted []byte) {
 		got, err := rebuildKubeconfig(untrusted, names, names.Endpoint())
 		if err != nil {

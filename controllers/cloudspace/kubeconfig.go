@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -35,11 +36,10 @@ type credentials struct {
 	expires        time.Time
 }
 
-// rebuildKubeconfig makes a kubeconfig of the certificate authority and the client certificate in one that is not trusted.
-// Nothing else is taken over: the server is the one given or, within the host cluster, the CloudSpace's own, and there can be no exec plugin, file reference,
-// proxy or second cluster. The error says what is wrong with the input, without quoting it.
+// rebuildKubeconfig makes a kubeconfig of the certificate authority and the client certificate in one that is not trusted, and that has
+// nothing else in it but the CloudSpace's own server. The error says what is wrong with the input, without quoting it.
 func rebuildKubeconfig(untrusted []byte, n names.CloudSpace, server string) (*credentials, error) {
-	cluster, user, err := onlyContext(untrusted)
+	cluster, user, err := onlyContext(untrusted, n.Endpoint())
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,8 @@ func rebuildKubeconfig(untrusted []byte, n names.CloudSpace, server string) (*cr
 	return &credentials{text: text, internal: internal, server: server, expires: pair.Leaf.NotAfter}, nil
 }
 
-func onlyContext(untrusted []byte) (*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, error) {
+// onlyContext refuses whatever a vCluster does not write: exec plugins, references to files, proxies, other servers, a second context.
+func onlyContext(untrusted []byte, server string) (*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, error) {
 	if len(untrusted) > maxKubeconfig {
 		return nil, nil, errors.New("it is too large")
 	}
@@ -88,6 +89,14 @@ func onlyContext(untrusted []byte) (*clientcmdapi.Cluster, *clientcmdapi.AuthInf
 	cluster, user := config.Clusters[context.Cluster], config.AuthInfos[context.AuthInfo]
 	if cluster == nil || user == nil {
 		return nil, nil, errors.New("its current context names no cluster or no user")
+	}
+	only := clientcmdapi.NewConfig()
+	only.CurrentContext = config.CurrentContext
+	only.Contexts[config.CurrentContext] = &clientcmdapi.Context{Cluster: context.Cluster, AuthInfo: context.AuthInfo}
+	only.Clusters[context.Cluster] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: cluster.CertificateAuthorityData}
+	only.AuthInfos[context.AuthInfo] = &clientcmdapi.AuthInfo{ClientCertificateData: user.ClientCertificateData, ClientKeyData: user.ClientKeyData}
+	if !equality.Semantic.DeepEqual(config, only) {
+		return nil, nil, errors.New("it has more in it than the CloudSpace's own server, a certificate authority and a client certificate")
 	}
 	return cluster, user, nil
 }

@@ -17,6 +17,11 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
+// serverOf is where a vCluster leads to that is told to export its Service.
+func serverOf(hostName string) string {
+	return "https://" + hostName + ".vcluster-" + hostName + ".svc:443"
+}
+
 // newKubeconfig is what a vCluster writes: a certificate authority and a client certificate of its own, and the endpoint that
 // it was told to export. Each call makes other certificates, as each vCluster and each rotation does.
 func newKubeconfig(server string, expires time.Time) ([]byte, error) {

@@ -209,7 +209,7 @@ func TestARotatedKubeconfigIsFollowed(t *testing.T) {
 	const id = "rotation"
 	object := reach(t, create(t, tenant(id)), "Ready")
 	before := get(t, secret(systemNamespace, object.Status.KubeconfigSecret)).Data["value"]
-	fresh, err := newKubeconfig("https://localhost:8443", time.Now().Add(24*time.Hour))
+	fresh, err := newKubeconfig(serverOf(id), time.Now().Add(24*time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,6 +227,46 @@ func TestARotatedKubeconfigIsFollowed(t *testing.T) {
 	})
 	if n := flux.times("cloudspace-" + id); n < 2 {
 		t.Errorf("Flux was asked %d times, want again with the new kubeconfig", n)
+	}
+}
+
+// Whoever can write in a host namespace can leave any kubeconfig there. What is stored stays, and it is said what is wrong.
+func TestAHostileKubeconfigDoesNotReplaceTheOneThatIsStored(t *testing.T) {
+	t.Parallel()
+	const id = "replaced"
+	object := reach(t, create(t, tenant(id)), "Ready")
+	stored := secret(systemNamespace, "cloudspace-"+id+"-kubeconfig")
+	before := get(t, stored).Data["value"]
+	source := get(t, secret("vcluster-"+id, "vc-"+id))
+	good := source.Data["config"]
+	evil, err := newKubeconfig("https://evil.example.com", time.Now().Add(24*time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, text := range map[string][]byte{
+		"another server": evil,
+		"a proxy":        bytes.Replace(good, []byte("    server: "), []byte("    proxy-url: http://evil.example.com:3128\n    server: "), 1),
+		"a plugin": bytes.Replace(good, []byte("    client-key-data: "),
+			[]byte("    exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/evil, interactiveMode: Never}\n    client-key-data: "), 1),
+		"very much": append(bytes.Clone(good), bytes.Repeat([]byte("#"), 900<<10)...),
+	} {
+		if bytes.Equal(text, good) {
+			t.Fatalf("%s: nothing was altered", what)
+		}
+		source = get(t, secret("vcluster-"+id, "vc-"+id))
+		source.Data["config"] = text
+		if err := api.Update(t.Context(), source); err != nil {
+			t.Fatal(err)
+		}
+		says(t, cloudSpace(id, "default"), "KubeconfigReady False KubeconfigInvalid", "the control plane's kubeconfig is not used: it")
+		if !bytes.Equal(get(t, stored).Data["value"], before) {
+			t.Errorf("%s: what is stored was replaced", what)
+		}
+		source.Data["config"] = good
+		if err := api.Update(t.Context(), source); err != nil {
+			t.Fatal(err)
+		}
+		says(t, object, "Ready True Provisioned", "")
 	}
 }
 

@@ -330,7 +330,7 @@ func (s *standIn) writeKubeconfig(ctx context.Context, server *appsv1.Deployment
 		return nil
 	}
 	if text == "" {
-		fresh, err := newKubeconfig("https://localhost:8443", time.Now().Add(364*24*time.Hour))
+		fresh, err := newKubeconfig(serverOf(server.Name), time.Now().Add(364*24*time.Hour))
 		if err != nil {
 			return err
 		}
