@@ -43,18 +43,22 @@ const (
 	manyPerTeam = 400
 )
 
-// many is an operator for all tenants of this test, with the request rate that it has by default.
+// defaultRate is how many requests a second an operator makes by default.
+const defaultRate = 50
+
+// many is an operator for all tenants of this test.
 type many struct {
 	calls callRecorder
 	stop  context.CancelFunc
 	done  chan error
 }
 
-func startMany(t *testing.T) *many {
+// startMany starts one that makes so many requests a second at most; a negative rate has no bound.
+func startMany(t *testing.T, rate float32) *many {
 	t.Helper()
 	m := &many{done: make(chan error, 1)}
 	config := rest.CopyConfig(operatorConfig)
-	config.QPS, config.Burst = 50, 100
+	config.QPS, config.Burst = rate, 2*defaultRate
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return m.calls.wrap(next) })
 	options := controllers.CacheOptions(platform)
 	options.NewInformer = informers(view{serves: func(object client.Object) bool {
@@ -95,7 +99,7 @@ func (m *many) end(t *testing.T) {
 // meanwhile does not wait until it has looked at all of them.
 func TestANewOperatorOfMany(t *testing.T) {
 	count := *manyCloudSpaces
-	first := startMany(t)
+	first := startMany(t, -1)
 	tenants := (count + manyPerTeam - 1) / manyPerTeam
 	for i := range tenants {
 		reach(t, create(t, tenant(fmt.Sprintf(manyID, i))), "Ready")
@@ -107,14 +111,14 @@ func TestANewOperatorOfMany(t *testing.T) {
 	t.Logf("%d CloudSpaces made in %s", count, time.Since(began).Round(time.Second))
 
 	// What is not quite as the operator would have made it is put right by the one before.
-	second := startMany(t)
+	second := startMany(t, -1)
 	all := float64(count + tenants)
 	goneThroughAll(t, second, all)
 	second.end(t)
 
 	before, asked := memory(), flux.total()
 	began = time.Now()
-	third := startMany(t)
+	third := startMany(t, defaultRate)
 	last := cloudSpace(fmt.Sprintf(manyID, tenants-1), fmt.Sprintf(manyName, count-1))
 	merge(t, last, `{"spec":{"resources":{"pods":77}}}`)
 	quota := &corev1.ResourceQuota{ObjectMeta: named("vcluster-"+fmt.Sprintf(manyID, tenants-1)+"--"+last.Name, "cloudspace")}
