@@ -5,7 +5,9 @@ package tenantquota
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -36,6 +38,8 @@ type world struct {
 	meanwhile func()
 	// beforeList happens before CloudSpaces are listed.
 	beforeList func()
+	// cannotList is a kind that cannot be listed.
+	cannotList client.ObjectList
 }
 
 func newWorld(t *testing.T, server, shown []client.Object) (*world, *Reconciler) {
@@ -70,6 +74,9 @@ func newWorld(t *testing.T, server, shown []client.Object) (*world, *Reconciler)
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			if w.beforeList != nil {
 				w.beforeList()
+			}
+			if w.cannotList != nil && reflect.TypeOf(list) == reflect.TypeOf(w.cannotList) {
+				return errBoom
 			}
 			return c.List(ctx, list, options...)
 		},
@@ -224,6 +231,22 @@ func TestReservations(t *testing.T) {
 			}
 			if got != tt.wantAgain {
 				t.Errorf("looked at again after %v, want %v", got, tt.wantAgain)
+			}
+		})
+	}
+}
+
+var errBoom = errors.New("boom")
+
+// A list that fails, in whole or in part, does not mean that there is nothing.
+func TestNothingIsGivenBackWhileItIsNotKnownWhatThereIs(t *testing.T) {
+	for name, list := range map[string]client.ObjectList{"CloudSpaces": &v1alpha1.CloudSpaceList{}, "host namespaces": &corev1.NamespaceList{}} {
+		t.Run(name, func(t *testing.T) {
+			object := tenantQuota("8", reservation("2"))
+			w, r := newWorld(t, one(object), one(object))
+			w.cannotList = list
+			if _, err := r.Reconcile(t.Context(), object); !errors.Is(err, errBoom) || len(w.calls) > 0 {
+				t.Errorf("got %v after %v, want the error, and no call", err, w.calls)
 			}
 		})
 	}

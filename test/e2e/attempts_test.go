@@ -11,7 +11,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	"github.com/fluxcd/pkg/apis/meta"
 	. "github.com/onsi/gomega"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -88,6 +91,30 @@ func (h *host) posed(t *testing.T, stolen client.Client, pod *corev1.Pod) {
 	}
 	err := stolen.Status().Patch(t.Context(), pod.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"release":"alice-default"}}}`)))
 	g.Expect(err).To(MatchError(ContainSubstring("a syncer makes no pods of control planes")))
+}
+
+// forgedRelease is what Helm would store of a release, left in the host namespace by the syncer: Flux keeps to its own storage.
+func (h *host) forgedRelease(t *testing.T, stolen client.Client, in, name string) {
+	t.Helper()
+	g := NewWithT(t)
+	forged := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "sh.helm.release.v1." + name + ".v99", Labels: map[string]string{"owner": "helm", "name": name, "status": "deployed", "version": "99"}},
+		Type:       "helm.sh/release.v1", StringData: map[string]string{"release": "forged"},
+	}
+	g.Expect(stolen.Create(t.Context(), forged)).To(Succeed())
+	t.Cleanup(func() { g.Expect(h.Delete(context.Background(), forged)).To(Succeed()) })
+	release := &helmv2.HelmRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "kubeopera-system", Name: name}}
+	g.Expect(h.WithWatch.Get(t.Context(), client.ObjectKeyFromObject(release), release)).To(Succeed())
+	history := release.Status.History
+	token := time.Now().Format(time.RFC3339Nano)
+	asked := release.DeepCopy()
+	metav1.SetMetaDataAnnotation(&asked.ObjectMeta, meta.ReconcileRequestAnnotation, token)
+	g.Expect(h.WithWatch.Patch(t.Context(), asked, client.MergeFrom(release))).To(Succeed())
+	g.Eventually(func(g Gomega) {
+		g.Expect(h.WithWatch.Get(t.Context(), client.ObjectKeyFromObject(release), release)).To(Succeed())
+		g.Expect(release.Status.LastHandledReconcileAt).To(Equal(token))
+	}, short, interval).Should(Succeed())
+	g.Expect(release.Status.History).To(Equal(history))
 }
 
 // mountedByTheNode is a pod with a volume that a node would mount by its own network: it stays inside, and its events say why.
@@ -213,6 +240,7 @@ func (h *host) stolenToken(t *testing.T) {
 	tame.Labels["release"] = "alice-default"
 	g.Expect(stolen.Create(t.Context(), tame, client.DryRunAll)).To(MatchError(ContainSubstring("a syncer makes no pods of control planes")))
 	h.posed(t, stolen, asCopied(smallPod("posed", nil, "/bin/sh")))
+	h.forgedRelease(t, stolen, in, "alice-default")
 	node := targetService()
 	node.Namespace, node.Spec.Type = in, corev1.ServiceTypeNodePort
 	g.Expect(stolen.Create(t.Context(), node, client.DryRunAll)).To(MatchError(ContainSubstring("NodePort and ExternalName are not available")))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,6 +64,35 @@ func TestWhatMembersMayChange(t *testing.T) {
 			}
 		})
 	}
+	t.Run("an Owner makes one, with nothing that is not theirs to say", func(t *testing.T) {
+		for want, alter := range map[string]func(*v1alpha1.CloudSpace){
+			"ownerReferences of a CloudSpace cannot be changed": func(c *v1alpha1.CloudSpace) {
+				c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "a", UID: "b"}}
+			},
+			"finalizers of a CloudSpace cannot be changed": func(c *v1alpha1.CloudSpace) { c.Finalizers = []string{"example.com/hold"} },
+			"labels of the platform":                       func(c *v1alpha1.CloudSpace) { c.Labels = map[string]string{v1alpha1.LabelTenant: "members-b"} },
+			"annotations of the platform":                  func(c *v1alpha1.CloudSpace) { c.Annotations = map[string]string{"tenancy.kubeopera.io/template": "a"} },
+		} {
+			made := cloudSpace("members", "evil")
+			alter(made)
+			if err := identity(t, "kubeopera:owner").Create(t.Context(), made); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		}
+		elsewhere := cloudSpace("members-b", "evil")
+		if err := identity(t, "kubeopera:owner").Create(t.Context(), elsewhere); !apierrors.IsForbidden(err) {
+			t.Errorf("in another tenant's namespace: got %v", err)
+		}
+		said := cloudSpace("members", "said")
+		said.Status = v1alpha1.CloudSpaceStatus{Phase: "Active", HostNamespace: "kube-system"}
+		if err := identity(t, "kubeopera:owner").Create(t.Context(), said); err != nil {
+			t.Fatal(err)
+		}
+		if said.Status.Phase == "Active" || said.Status.HostNamespace == "kube-system" {
+			t.Errorf("a status was taken: %+v", said.Status)
+		}
+		remove(t, said)
+	})
 	t.Run("an Owner makes one and deletes it", func(t *testing.T) {
 		owner := identity(t, "kubeopera:owner")
 		made := cloudSpace("members", "extra")
