@@ -51,9 +51,9 @@ func (r *Reconciler) claims(ctx context.Context, object *v1alpha1.TenantQuota, c
 			continue
 		}
 		seen.Insert(reservation.UID)
-		reader := client.Reader(r.Client)
-		// What nobody knew of is not reserved on the word of a cache either.
-		if confirm[reservation.UID] || confirm != nil && i >= len(object.Status.Reservations) {
+		reader, unknown := client.Reader(r.Client), i >= len(object.Status.Reservations)
+		// What the ledger does not know is not counted on the word of a cache either.
+		if confirm[reservation.UID] || confirm != nil && unknown {
 			reader = r.Live
 		}
 		claim, err := claimTo(ctx, reader, object.Name, reservation)
@@ -61,6 +61,7 @@ func (r *Reconciler) claims(ctx context.Context, object *v1alpha1.TenantQuota, c
 			return nil, err
 		}
 		if claim != nil {
+			claim.Orphan = unknown && claim.Asks == nil
 			claims = append(claims, *claim)
 		}
 	}
@@ -68,7 +69,7 @@ func (r *Reconciler) claims(ctx context.Context, object *v1alpha1.TenantQuota, c
 }
 
 // orphans are reservations for the host namespaces of a tenant, as a ledger would have them that had not been lost. Most are of CloudSpaces
-// that there are, and in the ledger.
+// that there are.
 func (r *Reconciler) orphans(ctx context.Context, tenantID string) (reservations []v1alpha1.QuotaReservation, err error) {
 	list := &corev1.NamespaceList{}
 	if err := r.Client.List(ctx, list, client.MatchingFields{hostNamespaces: tenantID}, client.UnsafeDisableDeepCopy); err != nil {

@@ -131,6 +131,13 @@ func host(owner, cpu, generation string) []client.Object {
 	}
 }
 
+// other is another CloudSpace of the tenant.
+func other(cpu string) *v1alpha1.CloudSpace {
+	made := cloudSpace(cpu, 1)
+	made.Name, made.UID = "other", "uid-other"
+	return made
+}
+
 // renamed gives a host namespace another name.
 func renamed(objects []client.Object) []client.Object {
 	objects[0].SetName("vcluster-alice--other")
@@ -177,8 +184,8 @@ func TestReservations(t *testing.T) {
 		"it does not stay for one of nobody's that was there before": {
 			ledger: []v1alpha1.QuotaReservation{reservation("2")}, server: before(host("", "2", "1")), want: map[string]string{},
 		},
-		"it ends when the host namespace is another one's, which has one then": {
-			ledger: []v1alpha1.QuotaReservation{reservation("2")}, server: host("uid-other", "3", "1"), want: map[string]string{"dev": "3"},
+		"it ends when the host namespace is another one's": {
+			ledger: []v1alpha1.QuotaReservation{reservation("2")}, server: host("uid-other", "3", "1"), want: map[string]string{},
 		},
 		"the caches have not seen the CloudSpace yet": {
 			ledger: []v1alpha1.QuotaReservation{reservation("2")}, server: one(cloudSpace("2", 1)), shown: []client.Object{},
@@ -205,17 +212,17 @@ func TestReservations(t *testing.T) {
 		"a lost ledger is made anew from what is there": {
 			server: all(one(cloudSpace("9", 2)), host("uid-dev", "3", "1")), want: map[string]string{"dev": "3"},
 		},
-		"and so is what is left of a CloudSpace that is gone": {
-			server: host("uid-dev", "3", "1"), want: map[string]string{"dev": "3"},
+		"and what is left of a CloudSpace that is gone is granted to nobody": {
+			server: all(host("uid-earlier", "7", "1"), one(other("2"))), want: map[string]string{},
 		},
-		"nobody else gets its name meanwhile": {
-			server: all(one(cloudSpace("2", 1)), host("uid-earlier", "3", "1")), want: map[string]string{"dev": "3"},
+		"one that has its name has a reservation, and is refused the namespace": {
+			server: all(one(cloudSpace("2", 1)), host("uid-earlier", "3", "1")), want: map[string]string{"dev": "2"},
 		},
-		"what only the caches still show is not": {
-			server: []client.Object{}, shown: host("uid-dev", "3", "1"), want: map[string]string{},
+		"what only the caches still show is": {
+			server: one(other("2")), shown: all(host("uid-earlier", "7", "1"), one(other("2"))), want: map[string]string{"other": "2"},
 		},
-		"nor what has another name than its labels say": {
-			server: renamed(host("uid-dev", "3", "1")), want: map[string]string{},
+		"and what has another name than its labels say": {
+			server: all(renamed(host("uid-earlier", "7", "1")), one(other("2"))), want: map[string]string{"other": "2"},
 		},
 	}
 	for name, tt := range tests {

@@ -37,6 +37,9 @@ type Claim struct {
 	Asks v1alpha1.QuotaAmounts
 	// Holds are the amounts that it has on the host cluster; nil when there is nothing of it.
 	Holds v1alpha1.QuotaAmounts
+	// Orphan tells that it is what is left of a CloudSpace of which no ledger knows any more. It is counted, and has no reservation: one of
+	// the same name may have it.
+	Orphan bool
 	// Settled tells that the host cluster follows just the spec that Asks is of. Before, it may still be about to take up more.
 	Settled bool
 }
@@ -54,7 +57,7 @@ type Ledger struct {
 // Next is the ledger that follows from one before and from the CloudSpaces that there are, oldest first:
 //
 //   - What a CloudSpace without a reservation has on the host cluster is reserved for it, whatever the quota says: nothing is taken away, and
-//     a ledger that was lost is made anew so. What one has beyond its reservation is granted to nobody until it has given it back.
+//     a ledger that was lost is made anew so. What is left of one that is gone is counted. What one has beyond its reservation is granted to nobody until it has given it back.
 //   - A reservation shrinks to what is asked for when the host cluster follows that, and ends when there is no claim any more.
 //   - What is asked for beyond that is granted as a whole, or waited for.
 func Next(before Ledger, hard v1alpha1.QuotaAmounts, claims []Claim, now time.Time) Ledger {
@@ -62,6 +65,11 @@ func Next(before Ledger, hard v1alpha1.QuotaAmounts, claims []Claim, now time.Ti
 	l := Ledger{Reservations: keep(before.Reservations, claims, now)}
 	for _, r := range l.Reservations {
 		l.Reserved = Add(l.Reserved, larger(r.Amounts, holdsOf(claims, r.UID)))
+	}
+	for _, claim := range claims {
+		if claim.Orphan {
+			l.Reserved = Add(l.Reserved, claim.Holds)
+		}
 	}
 	l.serve(before, limits(hard), claims, now)
 	slices.SortFunc(l.Reservations, func(a, b v1alpha1.QuotaReservation) int { return cmp.Compare(a.CloudSpace, b.CloudSpace) })
@@ -122,7 +130,7 @@ func keep(before []v1alpha1.QuotaReservation, claims []Claim, now time.Time) (ke
 		}
 	}
 	for _, claim := range claims {
-		if find(kept, claim.UID) < 0 && claim.Holds != nil && !taken[claim.Name] {
+		if find(kept, claim.UID) < 0 && claim.Holds != nil && !claim.Orphan && !taken[claim.Name] {
 			kept, taken[claim.Name] = append(kept, v1alpha1.QuotaReservation{
 				CloudSpace: claim.Name, UID: claim.UID, Generation: claim.Generation, Since: metav1.NewTime(now), Amounts: claim.Holds,
 			}), true

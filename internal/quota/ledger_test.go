@@ -48,6 +48,7 @@ func settledOn(text string) func(*Claim) {
 	return func(c *Claim) { c.Holds, c.Settled = amounts(text), true }
 }
 func generation(n int64) func(*Claim) { return func(c *Claim) { c.Generation = n } }
+func orphan(c *Claim)                 { c.Orphan = true }
 func ofUID(uid string) func(*Claim)   { return func(c *Claim) { c.UID = uid } }
 
 func reserved(name, text string) v1alpha1.QuotaReservation {
@@ -184,6 +185,14 @@ func TestLedger(t *testing.T) {
 		"a lost ledger is made anew from what is there, before anything else, even beyond the quota": {
 			hard: "cpu 4", claims: []Claim{cloudSpace("old-waiter", 90, "cpu 1"), cloudSpace("a", 60, "cpu 3", holds("cpu 3")), cloudSpace("b", 50, "cpu 2", holds("cpu 2"))},
 			want: []string{"a has cpu 3", "b has cpu 2", "old-waiter waits since 12:00 for cpu 1"},
+		},
+		"what is left of one that no ledger knows is granted to nobody": {
+			hard: "cpu 4", claims: []Claim{cloudSpace("a", 1, "cpu 2"), cloudSpace("gone", 90, "", holds("cpu 3"), orphan)},
+			want: []string{"a waits since 12:00 for cpu 1"},
+		},
+		"another one of its name does not wait for it": {
+			hard: "cpu 8", claims: []Claim{cloudSpace("a", 1, "cpu 2"), cloudSpace("a", 90, "", holds("cpu 3"), ofUID("earlier"), orphan)},
+			want: []string{"a has cpu 2"},
 		},
 		"with what they hold, not with what they ask for beyond": {
 			hard: "cpu 4", claims: []Claim{cloudSpace("a", 60, "cpu 9", holds("cpu 3"))},
