@@ -65,6 +65,7 @@ func (h *host) escapesFromInside(t *testing.T, inside cluster) {
 	}
 	g.Expect(inside.Create(t.Context(), smallPod("tame", nil, "/bin/sh", "-c", "sleep 3600"))).To(Succeed())
 	inside.waitForPod(t, "tame")
+	g.Expect(inside.exec(t, "tame", "cat", "/proc/self/status")).To(MatchRegexp(`CapBnd:\s[0-9a-f]{12}[014589cd][0-9a-f]{3}`), "bit 13 is CAP_NET_RAW")
 	h.mountedByTheNode(t, inside)
 	var onHost corev1.PodList
 	g.Expect(h.WithWatch.List(t.Context(), &onHost, client.InNamespace("vcluster-alice-default"))).To(Succeed())

@@ -5,8 +5,11 @@ package integration
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -208,6 +211,52 @@ func ephemeral(pod *corev1.Pod) func(context.Context, client.Client) error {
 	return func(ctx context.Context, c client.Client) error {
 		patch := `{"spec":{"ephemeralContainers":[{"name":"more","image":"example.com/evil:1"}]}}`
 		return c.SubResource("ephemeralcontainers").Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, []byte(patch)))
+	}
+}
+
+// No container in a host namespace can send packets under another address, whatever it asks for.
+func TestNoContainerHasRawSockets(t *testing.T) {
+	t.Parallel()
+	const id, in = "raw", "vcluster-raw"
+	reach(t, create(t, tenant(id)), "Ready")
+	syncer := identity(t, "system:serviceaccount:"+in+":vc-"+id, masters)
+	with := func(name string, security *corev1.SecurityContext) corev1.Container {
+		little := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}
+		return corev1.Container{Name: name, Image: "example.com/a:1", SecurityContext: security, Resources: corev1.ResourceRequirements{Requests: little, Limits: little}}
+	}
+	pod := podIn(in, "forms", func(p *corev1.Pod) {
+		p.Spec.InitContainers = []corev1.Container{with("first", nil), with("second", &corev1.SecurityContext{Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"CHOWN"}}})}
+		p.Spec.Containers = []corev1.Container{
+			with("nothing", nil),
+			with("user", &corev1.SecurityContext{RunAsUser: new(int64(7))}),
+			with("more", &corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"CHOWN"}}}),
+			with("less", &corev1.SecurityContext{Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"CHOWN", "KILL"}}}),
+			with("none", &corev1.SecurityContext{Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}),
+			with("already", &corev1.SecurityContext{Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"NET_RAW"}}}),
+		}
+	})
+	if err := syncer.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"one", "another"} {
+		patch := `{"spec":{"ephemeralContainers":[{"name":"` + name + `","image":"example.com/a:1"}]}}`
+		if err := syncer.SubResource("ephemeralcontainers").Patch(t.Context(), pod, client.RawPatch(types.StrategicMergePatchType, []byte(patch))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]string{}
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		got[c.Name] = fmt.Sprint(c.SecurityContext.Capabilities.Drop, c.SecurityContext.Capabilities.Add, c.SecurityContext.RunAsUser != nil)
+	}
+	for _, c := range pod.Spec.EphemeralContainers {
+		got[c.Name] = fmt.Sprint(c.SecurityContext.Capabilities.Drop)
+	}
+	want := map[string]string{
+		"first": "[NET_RAW] [] false", "second": "[CHOWN NET_RAW] [] false", "nothing": "[NET_RAW] [] false", "user": "[NET_RAW] [] true", "more": "[NET_RAW] [CHOWN] false",
+		"less": "[CHOWN KILL NET_RAW] [] false", "none": "[ALL] [] false", "already": "[NET_RAW] [] false", "one": "[NET_RAW]", "another": "[NET_RAW]",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what containers do without, and have (-want +got):\n%s", diff)
 	}
 }
 
