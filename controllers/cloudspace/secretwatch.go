@@ -29,11 +29,10 @@ type secretWatch struct {
 	Changes chan event.GenericEvent
 	// slim takes away from a Secret what is not needed of it.
 	slim func(*corev1.Secret)
-	// running is over when the program stops: a pass that is still on its way then begins nothing that would outlive it.
-	running context.Context
-	end     context.CancelFunc
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	// ended tells that the program stops: a pass that is still on its way then begins nothing that would outlive it.
+	ended    bool
 	followed map[types.NamespacedName]followed
 }
 
@@ -52,12 +51,9 @@ type followed struct {
 const followPatience = 10 * time.Second
 
 func newSecretWatch(client kubernetes.Interface, slim func(*corev1.Secret)) *secretWatch {
-	running, end := context.WithCancel(context.Background())
 	return &secretWatch{
 		client:   client,
 		slim:     slim,
-		running:  running,
-		end:      end,
 		Changes:  make(chan event.GenericEvent, 1024),
 		followed: map[types.NamespacedName]followed{},
 	}
@@ -66,7 +62,12 @@ func newSecretWatch(client kubernetes.Interface, slim func(*corev1.Secret)) *sec
 // Start ends all watches when the program stops.
 func (w *secretWatch) Start(ctx context.Context) error {
 	<-ctx.Done()
-	w.end()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	for _, f := range w.followed {
+		f.stop()
+	}
 	return nil
 }
 
@@ -112,7 +113,10 @@ func (w *secretWatch) begin(object types.NamespacedName, namespace string, which
 		},
 	})
 	// The watch outlives the pass that begins it; Forget or Start ends it.
-	ctx, stop := context.WithCancel(w.running)
+	ctx, stop := context.WithCancel(context.Background())
+	if w.ended {
+		stop()
+	}
 	go controller.RunWithContext(ctx)
 	return followed{store: store, namespace: namespace, synced: controller.HasSynced, stop: stop}
 }

@@ -125,7 +125,7 @@ func nudge(live *corev1.ResourceQuota, now time.Time) int64 {
 		hard := live.Spec.Hard[cloudSpaceCount]
 		return hard.Value() % 2
 	}
-	return int64(bits.Len64(uint64(max(0, now.Sub(live.CreationTimestamp.Time)/firstNudge)))) & 1 //nolint:gosec // it is not negative.
+	return int64(bits.Len64(uint64(max(0, now.Sub(live.CreationTimestamp.Time)/firstNudge)))) & 1
 }
 
 func counted(live *corev1.ResourceQuota) bool {

@@ -25,22 +25,10 @@ const clocksDiffer = 5 * time.Minute
 
 // claims are those of a tenant's CloudSpaces, and of what is left of CloudSpaces that are gone. Those whose UID is in confirm are read from
 // the API server, the others from the caches.
-func (r *Reconciler) claims(ctx context.Context, object *v1alpha1.TenantQuota, confirm map[string]bool) (claims []quota.Claim, err error) {
-	list, seen := &v1alpha1.CloudSpaceList{}, sets.New[string]()
-	if err := r.Client.List(ctx, list, client.InNamespace(names.TenantNamespace(object.Name)), client.UnsafeDisableDeepCopy); err != nil {
+func (r *Reconciler) claims(ctx context.Context, object *v1alpha1.TenantQuota, confirm map[string]bool) ([]quota.Claim, error) {
+	claims, seen, err := r.claimsOfCloudSpaces(ctx, object.Name, confirm)
+	if err != nil {
 		return nil, err
-	}
-	for i := range list.Items {
-		uid := string(list.Items[i].UID)
-		if confirm[uid] {
-			continue
-		}
-		claim, err := claimOf(ctx, r.Client, object.Name, &list.Items[i])
-		if err != nil {
-			return nil, err
-		}
-		claims = append(claims, claim)
-		seen.Insert(uid)
 	}
 	orphans, err := r.orphans(ctx, object.Name)
 	if err != nil {
@@ -66,6 +54,27 @@ func (r *Reconciler) claims(ctx context.Context, object *v1alpha1.TenantQuota, c
 		}
 	}
 	return claims, nil
+}
+
+// claimsOfCloudSpaces are those that the caches can tell of, with their UIDs.
+func (r *Reconciler) claimsOfCloudSpaces(ctx context.Context, tenantID string, confirm map[string]bool) (claims []quota.Claim, seen sets.Set[string], err error) {
+	list, seen := &v1alpha1.CloudSpaceList{}, sets.New[string]()
+	if err := r.Client.List(ctx, list, client.InNamespace(names.TenantNamespace(tenantID)), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, nil, err
+	}
+	for i := range list.Items {
+		uid := string(list.Items[i].UID)
+		if confirm[uid] {
+			continue
+		}
+		claim, err := claimOf(ctx, r.Client, tenantID, &list.Items[i])
+		if err != nil {
+			return nil, nil, err
+		}
+		claims = append(claims, claim)
+		seen.Insert(uid)
+	}
+	return claims, seen, nil
 }
 
 // orphans are reservations for the host namespaces of a tenant, as a ledger would have them that had not been lost. Most are of CloudSpaces

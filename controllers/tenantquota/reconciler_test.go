@@ -132,8 +132,8 @@ func host(owner, cpu, generation string) []client.Object {
 }
 
 // other is another CloudSpace of the tenant.
-func other(cpu string) *v1alpha1.CloudSpace {
-	made := cloudSpace(cpu, 1)
+func other() *v1alpha1.CloudSpace {
+	made := cloudSpace("2", 1)
 	made.Name, made.UID = "other", "uid-other"
 	return made
 }
@@ -213,16 +213,16 @@ func TestReservations(t *testing.T) {
 			server: all(one(cloudSpace("9", 2)), host("uid-dev", "3", "1")), want: map[string]string{"dev": "3"},
 		},
 		"and what is left of a CloudSpace that is gone is granted to nobody": {
-			server: all(host("uid-earlier", "7", "1"), one(other("2"))), want: map[string]string{},
+			server: all(host("uid-earlier", "7", "1"), one(other())), want: map[string]string{},
 		},
 		"one that has its name has a reservation, and is refused the namespace": {
 			server: all(one(cloudSpace("2", 1)), host("uid-earlier", "3", "1")), want: map[string]string{"dev": "2"},
 		},
 		"what only the caches still show is": {
-			server: one(other("2")), shown: all(host("uid-earlier", "7", "1"), one(other("2"))), want: map[string]string{"other": "2"},
+			server: one(other()), shown: all(host("uid-earlier", "7", "1"), one(other())), want: map[string]string{"other": "2"},
 		},
 		"and what has another name than its labels say": {
-			server: all(renamed(host("uid-earlier", "7", "1")), one(other("2"))), want: map[string]string{"other": "2"},
+			server: all(renamed(host("uid-earlier", "7", "1")), one(other())), want: map[string]string{"other": "2"},
 		},
 	}
 	for name, tt := range tests {

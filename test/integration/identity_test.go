@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +43,7 @@ func TestWhoATokenIs(t *testing.T) {
 	expires := time.Now().Add(time.Hour).Unix()
 	extra := func(kind, tenant string) map[string]authenticationv1.ExtraValue {
 		extra := map[string]authenticationv1.ExtraValue{
-			"kubeopera.io/user-type": {kind}, "kubeopera.io/token-expires": {fmt.Sprint(expires)},
+			"kubeopera.io/user-type": {kind}, "kubeopera.io/token-expires": {strconv.FormatInt(expires, 10)},
 		}
 		if tenant != "" {
 			extra["kubeopera.io/tenant-id"] = authenticationv1.ExtraValue{tenant}

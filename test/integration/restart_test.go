@@ -178,14 +178,14 @@ func writeOver(t *testing.T, count int) {
 	parts := objectsOf(t, id+"--"+name)
 	slices.SortStableFunc(parts, func(a, b client.Object) int { return turnOf(a) - turnOf(b) })
 	release := get(t, &helmv2.HelmRelease{ObjectMeta: named(systemNamespace, id+"--"+name)})
-	group, ended := errgroup.WithContext(backgroundContext)
+	var group errgroup.Group
 	group.SetLimit(64)
 	for i := 1; i < count; i++ {
 		group.Go(func() error {
 			toID, toName := fmt.Sprintf(manyID, i/manyPerTeam), fmt.Sprintf(manyName, i)
 			object := cloudSpace(toID, toName)
 			object.Spec, object.Finalizers = pattern.Spec, pattern.Finalizers
-			if err := createAsOneOfMany(ended, object); err != nil {
+			if err := createAsOneOfMany(backgroundContext, object); err != nil {
 				return err
 			}
 			rename := func(text []byte) []byte {

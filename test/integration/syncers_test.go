@@ -269,7 +269,7 @@ func mountedByTheNode(t *testing.T, syncer client.Client, in string) {
 		"cephfs":    {CephFS: &corev1.CephFSVolumeSource{Monitors: []string{"10.0.0.1"}}},
 		"rbd":       {RBD: &corev1.RBDVolumeSource{CephMonitors: []string{"10.0.0.1"}, RBDImage: "a"}},
 		"glusterfs": {Glusterfs: &corev1.GlusterfsVolumeSource{EndpointsName: "a", Path: "a"}},
-		"git":       {GitRepo: &corev1.GitRepoVolumeSource{Repository: "https://10.0.0.1/a"}}, //nolint:staticcheck // hostile use of an old volume.
+		"git":       {GitRepo: &corev1.GitRepoVolumeSource{Repository: "https://10.0.0.1/a"}},
 		"csi":       {CSI: &corev1.CSIVolumeSource{Driver: "nfs.csi.example.com"}},
 		"fc":        {FC: &corev1.FCVolumeSource{TargetWWNs: []string{"a"}, Lun: new(int32)}},
 		"flex":      {FlexVolume: &corev1.FlexVolumeSource{Driver: "example.com/a"}},
