@@ -108,7 +108,7 @@ func TestASyncerMayNotDoAllThatItsRoleLetsIt(t *testing.T) {
 		{"a node's address of its choice", statusPatched(podIn(in, "workload", nil), `{"status":{"hostIP":"192.168.255.2","hostIPs":[{"ip":"192.168.255.2"}]}}`), noStatus},
 		{"an end that no quota counts", statusPatched(podIn(in, "workload", nil), `{"status":{"phase":"Succeeded"}}`), noStatus},
 		{"containers that run", statusPatched(podIn(in, "workload", nil), `{"status":{"containerStatuses":[{"name":"a","image":"a","imageID":"a","ready":true,"restartCount":0}]}}`), noStatus},
-		{"a pod with the priority of control planes", made(podIn(in, "high", priority)), noClass},
+		{"a pod with the priority of control planes", made(podIn(in, "high", priority)), "the PriorityClass "},
 		{"a pod with the priority of nodes", made(podIn(in, "higher", ofClass("system-node-critical"))), noClass},
 		{"a pod with the priority of clusters", made(podIn(in, "higher", ofClass("system-cluster-critical"))), noClass},
 		{"a pod with the priority of the platform", made(podIn(in, "higher", ofClass("kubeopera-platform"))), noClass},
