@@ -126,6 +126,12 @@ func TestASyncerMayNotDoAllThatItsRoleLetsIt(t *testing.T) {
 			}
 		})), ""},
 		{"a workload that says it is another's", made(podIn(in, "whose", func(p *corev1.Pod) { p.Labels = map[string]string{"tenancy.kubeopera.io/tenant": "other"} })), "labels " + noMetadata},
+		{"a Secret", made(secret(in, "kept")), ""},
+		{"a token that never ends", made(secret(in, "token"), func(o client.Object) {
+			token, _ := o.(*corev1.Secret)
+			token.Type = corev1.SecretTypeServiceAccountToken
+			token.Annotations = map[string]string{corev1.ServiceAccountNameKey: "vc-" + id}
+		}), "tokens of the host's ServiceAccounts are not available"},
 		{"a Secret that says so", made(secret(in, "whose"), labelled(map[string]string{"tenancy.kubeopera.io/owner-uid": "a"})), "labels " + noMetadata},
 		{"a Service that says so in an annotation", service("whose", func(s *corev1.Service) { s.Annotations = map[string]string{"tenancy.kubeopera.io/revision": "a"} }), "annotations " + noMetadata},
 		{"a label of ours taken off what the chart made", patched(serviceIn(in, id, nil), `{"metadata":{"labels":{"tenancy.kubeopera.io/owner-uid":null}}}`), "labels " + noMetadata},
