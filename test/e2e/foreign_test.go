@@ -45,7 +45,7 @@ func (h *host) foreignNamespace(t *testing.T) {
 	g.Expect(after.DeletionTimestamp).To(BeNil())
 	g.Expect(after.Labels).To(Equal(foreign.Labels))
 	g.Expect(h.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs)).To(Succeed())
-	g.Expect(h.Delete(t.Context(), foreign)).To(Succeed())
+	g.Expect(h.asOperator(t).Delete(t.Context(), foreign)).To(Succeed())
 	h.waitForTenant(t, "dave")
 	t.Run("a dead vCluster is deleted all the same", h.deadVirtualCluster)
 }
