@@ -7,6 +7,8 @@ package e2e
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,13 +50,12 @@ func (h *host) operatorKilled(t *testing.T) {
 		}
 		return reached["tenant-erin gone"] && reached["tenant-grace Active"]
 	})
-	t.Logf("killed %d times", len(reached))
-	for _, at := range []string{
-		"tenant-grace ControlPlaneReady", "tenant-grace FluxReady", "tenant-erin ReleaseInner", "tenant-erin ReleaseControlPlane",
-		"tenant-erin RemoveNamespace",
-	} {
+	t.Logf("killed %d times: %v", len(reached), slices.Sorted(maps.Keys(reached)))
+	// Others may pass while no operator runs: Flux goes on with what the one before asked of it.
+	for _, at := range []string{"tenant-grace ControlPlaneReady", "tenant-erin RemoveNamespace"} {
 		NewWithT(t).Expect(reached).To(HaveKey(at))
 	}
+	NewWithT(t).Expect(len(reached)).To(BeNumerically(">=", 6), "steps at which the operator was killed")
 	h.waitUntilGone(t, "erin")
 	h.nothingLeft(t, "erin")
 	h.waitForTenant(t, "grace")
