@@ -19,15 +19,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 )
 
 // whoIs asks kube-apiserver whom it takes the bearer of a token for.
 func whoIs(t *testing.T, token string) (authenticationv1.UserInfo, error) {
 	t.Helper()
-	config := rest.AnonymousClientConfig(adminConfig)
-	config.BearerToken = token
-	bearer, err := kubernetes.NewForConfig(config)
+	bearer, err := kubernetes.NewForConfig(bearing(token))
 	if err != nil {
 		t.Fatal(err)
 	}
