@@ -89,7 +89,7 @@ remove_customers
 say 'Tenants: none'
 kubectl -n $system delete deployment tenant-controller --ignore-not-found --cascade=foreground --timeout=120s
 remove_sources
-for part in admission rbac manager core crd; do
+for part in admission rbac auth manager core crd; do
   kubectl delete -k config/$part --ignore-not-found --timeout=300s
 done
 say 'The platform is gone. Flux stays: it was there before.'

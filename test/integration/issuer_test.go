@@ -49,8 +49,8 @@ func startIssuer() (*issuer, error) {
 	return i, nil
 }
 
-// configured writes config/authn for this issuer into a folder, and gives the file.
-func (i *issuer) configured(folder string) (string, error) {
+// configured writes config/authn for this issuer, and for the platform's own provider, into a folder, and gives the file.
+func (i *issuer) configured(folder string, own *ownProvider) (string, error) {
 	text, err := os.ReadFile(repository("config", "authn", "authentication.yaml"))
 	if err != nil {
 		return "", err
@@ -59,6 +59,8 @@ func (i *issuer) configured(folder string) (string, error) {
 	if err := yaml.UnmarshalStrict(text, config); err != nil {
 		return "", err
 	}
+	config.JWT = append(config.JWT, *config.JWT[0].DeepCopy())
+	config.JWT[1].Issuer.URL, config.JWT[1].Issuer.CertificateAuthority = own.Issuer, own.Authority
 	config.JWT[0].Issuer.URL = i.URL
 	config.JWT[0].Issuer.CertificateAuthority = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.Certificate().Raw}))
 	if text, err = yaml.Marshal(config); err != nil {

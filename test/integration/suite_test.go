@@ -53,6 +53,8 @@ var (
 	platform *configv1alpha1.PlatformConfig
 	// tokens signs those that the API server knows people by.
 	tokens *issuer
+	// provider is the platform's own, by which the API server knows people too.
+	provider *ownProvider
 )
 
 // backgroundContext is for what outlives the context of a test.
@@ -104,7 +106,10 @@ func runAll(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer tokens.Close()
-	authentication, err := tokens.configured(folder)
+	if provider, err = listenAsProvider(backgroundContext, folder); err != nil {
+		return 1, err
+	}
+	authentication, err := tokens.configured(folder, provider)
 	if err != nil {
 		return 1, fmt.Errorf("config/authn: %w", err)
 	}
@@ -153,7 +158,7 @@ func start(ctx context.Context, environment *envtest.Environment) (running []cha
 			Domains: []string{"spaces.example.com"}, Ingress: &configv1alpha1.IngressEndpoint{Annotations: map[string]string{"example.com/passthrough": "true"}},
 		},
 	}
-	for _, path := range []string{"manager/namespace.yaml", "core/namespace.yaml", "manager/priority_classes.yaml", "rbac/service_account.yaml", "rbac/role.yaml", "rbac/role_binding.yaml", "rbac/host_namespace.yaml", "rbac/members.yaml", "rbac/super_admin.yaml", "rbac/customer.yaml", "admission/retry.yaml", "admission/cloudspaces.yaml", "admission/deletion_protection.yaml", "admission/operator.yaml", "admission/host_namespaces.yaml", "admission/priority.yaml", "admission/raw_sockets.yaml", "admission/syncers.yaml"} {
+	for _, path := range []string{"manager/namespace.yaml", "core/namespace.yaml", "manager/priority_classes.yaml", "rbac/service_account.yaml", "rbac/role.yaml", "rbac/role_binding.yaml", "rbac/host_namespace.yaml", "rbac/members.yaml", "rbac/super_admin.yaml", "rbac/customer.yaml", "auth/service_account.yaml", "auth/rbac.yaml", "auth/secrets.yaml", "admission/retry.yaml", "admission/cloudspaces.yaml", "admission/deletion_protection.yaml", "admission/operator.yaml", "admission/host_namespaces.yaml", "admission/priority.yaml", "admission/raw_sockets.yaml", "admission/syncers.yaml"} {
 		if err := install(ctx, repository("config", path)); err != nil {
 			return nil, err
 		}
@@ -190,7 +195,8 @@ func start(ctx context.Context, environment *envtest.Environment) (running []cha
 		}
 		running = append(running, done)
 	}
-	return running, nil
+	served, err := provider.start(ctx, environment)
+	return append(running, served), err
 }
 
 // newOperator is the operator as cmd/tenant-controller runs it, with the rights of its ServiceAccount and its requests noted.
