@@ -88,13 +88,15 @@ soak: $(HOSTCLUSTER) ## CloudSpaces made, broken and deleted while operator, Flu
 ##@ The local host cluster
 
 .PHONY: up
-up: $(HOSTCLUSTER) ## Build what is missing and start the cluster
+up: $(HOSTCLUSTER) ## Build what is missing, start the cluster, install the platform, and sign alice, bob and root in: .local/*.kubeconfig
 	@$(HOSTCLUSTER) up
+	@$(IN_CLUSTER) hack/deploy-local.sh
+	@$(IN_CLUSTER) hack/sign-in-local.sh
 
 .PHONY: down
 down: $(HOSTCLUSTER) ## End the cluster and remove all of it
 	@$(HOSTCLUSTER) down
-	@rm -f .local/*.kubeconfig
+	@rm -f .local/*.kubeconfig .local/*.session .local/*.password
 
 .PHONY: status
 status: $(HOSTCLUSTER) ## Say what runs
@@ -110,7 +112,7 @@ kubeconfig: $(HOSTCLUSTER) ## Write the kubeconfig of a CloudSpace for this mach
 	@$(HOSTCLUSTER) kubeconfig $(NAME) -o .local/$(NAME).kubeconfig && echo .local/$(NAME).kubeconfig
 
 .PHONY: deploy-local
-deploy-local: $(HOSTCLUSTER) ## Build the controller and install the platform on the local host cluster
+deploy-local: $(HOSTCLUSTER) ## Build the commands and install the platform on the local host cluster
 	@$(IN_CLUSTER) hack/deploy-local.sh
 
 ##@ Any cluster
@@ -158,8 +160,8 @@ verify: $(HOSTCLUSTER) ## Regenerate, check, and fail if anything differs
 	hack/verify.sh
 
 .PHONY: build
-build: ## Build the controller into .local/bin
-	go build -ldflags "-s -w" -o .local/bin/tenant-controller ./cmd/tenant-controller
+build: ## Build the commands into .local/bin
+	go build -ldflags "-s -w" -o .local/bin/ ./cmd/...
 
 .PHONY: help
 help: ## Show this

@@ -8,7 +8,7 @@ package e2e
 import "testing"
 
 // everyTenant is each that a journey creates.
-var everyTenant = []string{"alice-default", "bob-default", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", balanced, hosted, late}
+var everyTenant = []string{"alice-default", "bob-default", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", balanced, hosted, late, "judy-default", "kim-default"}
 
 func TestJourneys(t *testing.T) {
 	host := connect(t)
@@ -21,6 +21,7 @@ func TestJourneys(t *testing.T) {
 	t.Run("a CloudSpace keeps to its quotas", host.quotas)
 	t.Run("no packet passes between CloudSpaces, or to the host", host.isolation)
 	t.Run("a stolen token of a syncer does little", host.stolenToken)
+	t.Run("people sign in and see what is theirs", host.identities)
 	t.Run("one Kustomization brings a customer with everything", host.gitOps)
 	t.Run("CloudSpaces are reached from outside", host.endpoints)
 	t.Run("a control plane outlives the loss of members", host.highAvailability)

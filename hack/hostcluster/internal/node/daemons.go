@@ -83,6 +83,7 @@ func apiServerArgs() []string {
 		"--advertise-address=" + Address,
 		"--service-cluster-ip-range=" + ServiceRange,
 		"--authorization-mode=Node,RBAC",
+		"--authentication-config=" + Authentication,
 		"--enable-admission-plugins=NodeRestriction",
 		"--allow-privileged=true",
 		"--tls-cert-file=" + pki("apiserver.crt"),

@@ -21,6 +21,10 @@ const (
 	ServiceRange   = "10.96.0.0/16"
 	ServiceAddress = "10.96.0.1"
 	DNSAddress     = "10.96.0.10"
+	// AuthService is the address of the Service of the platform's OpenID provider, which the API server reaches without DNS, and
+	// AuthServiceHost the name by which the machine does, through the cluster's port.
+	AuthService     = "10.96.0.20"
+	AuthServiceHost = "auth-service.kubeopera-core.svc"
 	PodRange       = "10.244.0.0/16"
 	nodePodRange   = "10.244.0.0/24"
 	// APIServer is where daemons reach the API server.
@@ -43,6 +47,8 @@ const (
 	State = Base + "/state"
 	Logs  = Base + "/logs"
 	Cache = Base + "/cache"
+	// Authentication tells the API server who a token is. It follows changes of the file while it runs.
+	Authentication = State + "/authentication.yaml"
 	// ContainerdSocket is the address of containerd.
 	ContainerdSocket = "/run/containerd/containerd.sock"
 	// HostPathVolumes is where the controller manager's provisioner makes volumes; the path is fixed in its code.

@@ -5,6 +5,9 @@ package node
 
 import (
 	"encoding/json"
+	"errors"
+	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -125,6 +128,38 @@ func TestContainerdConfiguration(t *testing.T) {
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("containerd's configuration lacks %s", want)
+		}
+	}
+}
+
+func TestAuthenticationIsTheShippedOneForTheClustersProvider(t *testing.T) {
+	shipped, err := os.ReadFile("../../../../config/authn/authentication.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents, err := AuthenticationFor(shipped, []byte("the authority"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got map[string]any
+	if err := errors.Join(yaml.Unmarshal(shipped, &want), yaml.Unmarshal(contents, &got)); err != nil {
+		t.Fatal(err)
+	}
+	of := func(config map[string]any) map[string]any { return config["jwt"].([]any)[0].(map[string]any)["issuer"].(map[string]any) }
+	if of(got)["url"] != "https://10.96.0.20" || of(got)["certificateAuthority"] != "the authority" {
+		t.Errorf("issuer is %v", of(got))
+	}
+	delete(of(got), "certificateAuthority")
+	of(got)["url"] = of(want)["url"]
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("more than the issuer differs:\n%v\n%v", got, want)
+	}
+}
+
+func TestAuthenticationWithoutAProviderIsRefused(t *testing.T) {
+	for _, shipped := range []string{"", "jwt: []", "jwt: [{}]", "jwt: {}", "{"} {
+		if contents, err := AuthenticationFor([]byte(shipped), nil); err == nil {
+			t.Errorf("%q gives %s", shipped, contents)
 		}
 	}
 }

@@ -16,6 +16,9 @@ type Site struct {
 	NodeAddress net.IP
 	// ServiceAddress is the first address of the service range, the API server's Service.
 	ServiceAddress net.IP
+	// AuthService is the address of the OpenID provider's Service, AuthServiceHost its name.
+	AuthService     net.IP
+	AuthServiceHost string
 }
 
 const (
@@ -56,6 +59,13 @@ func (s Site) servers() map[string]subject {
 				"kubernetes.default.svc.cluster.local",
 			},
 			addresses: []net.IP{net.IPv4(127, 0, 0, 1), s.NodeAddress, s.ServiceAddress},
+			usage:     x509.ExtKeyUsageServerAuth,
+		},
+		// For a pod: whoever deploys the OpenID provider brings it there.
+		"auth-service": {
+			name:      "auth-service",
+			hosts:     []string{s.AuthServiceHost},
+			addresses: []net.IP{s.AuthService},
 			usage:     x509.ExtKeyUsageServerAuth,
 		},
 		"apiserver-kubelet-client": client("kube-apiserver-kubelet-client", masters),

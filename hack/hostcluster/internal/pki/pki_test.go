@@ -16,7 +16,10 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-var site = Site{Node: "node-1", NodeAddress: net.IPv4(192, 168, 255, 2), ServiceAddress: net.IPv4(10, 96, 0, 1)}
+var site = Site{
+	Node: "node-1", NodeAddress: net.IPv4(192, 168, 255, 2), ServiceAddress: net.IPv4(10, 96, 0, 1),
+	AuthService: net.IPv4(10, 96, 0, 20), AuthServiceHost: "auth-service.kubeopera-core.svc",
+}
 
 func ensure(t *testing.T) string {
 	t.Helper()
@@ -43,6 +46,8 @@ func TestServerCertificatesNameTheirHosts(t *testing.T) {
 		{"apiserver", "10.96.0.1"},
 		{"apiserver", "192.168.255.2"},
 		{"apiserver", "kubernetes.default.svc"},
+		{"auth-service", "10.96.0.20"},
+		{"auth-service", "auth-service.kubeopera-core.svc"},
 		{"kubelet", "192.168.255.2"},
 		{"kubelet", "node-1"},
 	} {

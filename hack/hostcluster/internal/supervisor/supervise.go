@@ -29,7 +29,7 @@ func RunSupervisor(settings Settings) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	names := clone.NamesOf(settings.Root)
-	if err := writeConfiguration(names); err != nil {
+	if err := writeConfiguration(settings.Root, names); err != nil {
 		return err
 	}
 	listener, err := net.FileListener(os.NewFile(listenerFD, "listener"))
@@ -61,8 +61,11 @@ func RunSupervisor(settings Settings) error {
 }
 
 // writeConfiguration makes the certificates, if they are not there, and every configuration file.
-func writeConfiguration(names clone.Names) error {
-	site := pki.Site{Node: names.Node, NodeAddress: node.IP(node.Address), ServiceAddress: node.IP(node.ServiceAddress)}
+func writeConfiguration(root string, names clone.Names) error {
+	site := pki.Site{
+		Node: names.Node, NodeAddress: node.IP(node.Address), ServiceAddress: node.IP(node.ServiceAddress),
+		AuthService: node.IP(node.AuthService), AuthServiceHost: node.AuthServiceHost,
+	}
 	if err := pki.Ensure(filepath.Join(node.State, "pki"), "https://"+node.APIServer, site); err != nil {
 		return err
 	}
@@ -75,5 +78,22 @@ func writeConfiguration(names clone.Names) error {
 			return fmt.Errorf("write configuration: %w", err)
 		}
 	}
-	return nil
+	return writeAuthentication(root)
+}
+
+// writeAuthentication makes the API server's configuration of tokens of the one that the platform ships.
+func writeAuthentication(root string) error {
+	shipped, err := os.ReadFile(filepath.Join(root, "config", "authn", "authentication.yaml"))
+	if err != nil {
+		return fmt.Errorf("read who a token is: %w", err)
+	}
+	authority, err := os.ReadFile(filepath.Join(node.State, "pki", "ca.crt"))
+	if err != nil {
+		return fmt.Errorf("read authority: %w", err)
+	}
+	contents, err := node.AuthenticationFor(shipped, authority)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(node.Authentication, contents, 0o644)
 }
