@@ -32,8 +32,9 @@ const redirectURI = "http://127.0.0.1/callback"
 const (
 	// timeout bounds each request.
 	timeout = 30 * time.Second
-	// clockOffset is how much this machine's clock may differ from the provider's. Whether a token counts is for the API server to say.
-	clockOffset = 5 * time.Minute
+	// clockOffset is how much this machine's clock may differ from the provider's. The library also has a token expire that much earlier,
+	// so it is less than the shortest life of one.
+	clockOffset = 30 * time.Second
 	// maxMessage bounds what is shown of an answer, in bytes.
 	maxMessage = 1024
 )
