@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -56,15 +55,8 @@ const page = 500
 
 // tenantsOf finds the tenants that a user is a member of by their own name. The one they chose is enough if it is among them.
 func tenantsOf(ctx context.Context, live client.Reader, name, chosen string) ([]string, error) {
-	if len(validation.IsDNS1123Label(chosen)) == 0 {
-		var tenant v1alpha1.Tenant
-		err := live.Get(ctx, client.ObjectKey{Name: chosen}, &tenant)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("reading Tenant %s: %w", chosen, err)
-		}
-		if !apierrors.IsNotFound(err) && hasMember(&tenant, name) {
-			return []string{chosen}, nil
-		}
+	if member, err := isMember(ctx, live, name, chosen); err != nil || member {
+		return []string{chosen}, err
 	}
 	var found []string
 	list := &v1alpha1.TenantList{}
@@ -82,6 +74,18 @@ func tenantsOf(ctx context.Context, live client.Reader, name, chosen string) ([]
 			return found, nil
 		}
 	}
+}
+
+// isMember looks at one tenant, whose id may be anything.
+func isMember(ctx context.Context, live client.Reader, name, id string) (bool, error) {
+	if len(validation.IsDNS1123Label(id)) > 0 {
+		return false, nil
+	}
+	var tenant v1alpha1.Tenant
+	if err := live.Get(ctx, client.ObjectKey{Name: id}, &tenant); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return hasMember(&tenant, name), nil
 }
 
 func hasMember(tenant *v1alpha1.Tenant, name string) bool {

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// KeysSecret, in the namespace of users, holds the keys that replicas share.
-	KeysSecret = "auth-service-keys"
+	// KeysSecret is where replicas share the keys, in the namespace of users.
+	KeysSecret = "auth-service-keys" //nolint:gosec // The name of a Secret is none.
 	keysEntry  = "keys.json"
 	// reloading is how often the Secret is read: several times while a new key settles.
 	reloading = 10 * time.Second

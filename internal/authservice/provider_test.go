@@ -275,26 +275,35 @@ func TestWhatHappenedSinceIsSeenAtTheNextToken(t *testing.T) {
 		happens      func(*testing.T, *served)
 		why          string
 	}{
-		"they are a member no more": {"alice", "", func(t *testing.T, s *served) { setMembers(t, s, "a") }, "you are no member of a tenant"},
+		"they are a member no more": {"alice", "", func(t *testing.T, s *served) {
+			t.Helper()
+			setMembers(t, s, "a")
+		}, "you are no member of a tenant"},
 		"they are a member of another only": {"carol", "a", func(t *testing.T, s *served) {
+			t.Helper()
 			setMembers(t, s, "a", v1alpha1.Member{Kind: v1alpha1.MemberUser, Name: "kubeopera:alice"})
 		}, "you are no member of that tenant; yours: b"},
 		"the tenant is gone": {"alice", "", func(t *testing.T, s *served) {
+			t.Helper()
 			NewWithT(t).Expect(s.client.Delete(t.Context(), &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "a"}})).To(Succeed())
 		}, "you are no member of a tenant"},
 		"they are a user no more": {"alice", "", func(t *testing.T, s *served) {
+			t.Helper()
 			NewWithT(t).Expect(s.users.Remove(t.Context(), "alice")).To(Succeed())
 		}, "sign in again"},
 		"they have another password": {"alice", "", func(t *testing.T, s *served) {
+			t.Helper()
 			NewWithT(t).Expect(s.users.Put(t.Context(), "alice", users.User{PasswordHash: "another"})).To(Succeed())
 		}, "sign in again"},
 		"they are an administrator no more": {"root", "", func(t *testing.T, s *served) {
+			t.Helper()
 			was, err := s.users.Get(t.Context(), "root")
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
 			was.SuperAdmin = false
 			NewWithT(t).Expect(s.users.Put(t.Context(), "root", was)).To(Succeed())
 		}, "you are no member of a tenant"},
 		"they are an administrator now": {"alice", "", func(t *testing.T, s *served) {
+			t.Helper()
 			was, err := s.users.Get(t.Context(), "alice")
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
 			was.SuperAdmin = true

@@ -77,6 +77,7 @@ func (p *provider) signIn(w http.ResponseWriter, r *http.Request) {
 		refuse(http.StatusInternalServerError, "something went wrong: try again")
 		return
 	}
+	//nolint:gosec // The address was compared with the client's before it was sealed.
 	http.Redirect(w, r, callback(asked, shown.Request), http.StatusSeeOther)
 }
 

@@ -58,6 +58,7 @@ func Load(file string) (Session, error) {
 
 // Save writes the session to a file that its owner alone can read. Who reads the file at the same time sees either session whole.
 func (s Session) Save(file string) error {
+	//nolint:gosec // The file is there to keep the refresh token.
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err

@@ -71,10 +71,12 @@ func start(t *testing.T) (Provider, client.Client) {
 		}
 	})
 	provider := Provider{Issuer: server.Issuer, CertificateAuthority: server.Authority}
-	http, err := provider.httpClient()
+	asking, err := provider.httpClient()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(func(g Gomega) {
-		response, err := http.Get(server.Issuer + "/ready")
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.Issuer+"/ready", nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		response, err := asking.Do(request)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(response.Body.Close()).To(Succeed())
 		g.Expect(response.StatusCode).To(Equal(200))

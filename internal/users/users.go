@@ -19,9 +19,10 @@ import (
 )
 
 const (
-	// Namespace and Secret are where users are kept.
+	// Namespace is where the Secret of users is.
 	Namespace = "kubeopera-core"
-	Secret    = "auth-service-users"
+	// Secret is its name.
+	Secret = "auth-service-users" //nolint:gosec // The name of a Secret is none.
 
 	// minPassword and maxPassword bound a password, in bytes. Of a longer one bcrypt would not look at the rest.
 	minPassword, maxPassword = 12, 72

@@ -6,6 +6,7 @@
 package e2e
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"os"
@@ -120,7 +121,7 @@ func (h *host) identities(t *testing.T) {
 	h.signIn(t, root)
 	t.Cleanup(func() {
 		for _, name := range []string{"judy", "kim", "e2e-root", "e2e-second"} {
-			if out, err := exec.Command(plugin(), "user", "remove", name).CombinedOutput(); err != nil {
+			if out, err := exec.CommandContext(context.WithoutCancel(t.Context()), plugin(), "user", "remove", name).CombinedOutput(); err != nil {
 				t.Errorf("%v: %s", err, out)
 			}
 		}
@@ -135,6 +136,7 @@ func (h *host) identities(t *testing.T) {
 }
 
 func whoACustomerIs(t *testing.T, judy *person) {
+	t.Helper()
 	g := NewWithT(t)
 	before := time.Now()
 	is := judy.whoAmI(t)
@@ -149,6 +151,7 @@ func whoACustomerIs(t *testing.T, judy *person) {
 }
 
 func whatCustomersSee(t *testing.T, judy, kim *person) {
+	t.Helper()
 	g := NewWithT(t)
 	cloudSpace := "cloudspaces.tenancy.kubeopera.io/default"
 	// The role is bound a moment after the Tenant is made.
@@ -172,6 +175,7 @@ func whatCustomersSee(t *testing.T, judy, kim *person) {
 }
 
 func (h *host) administratorsMakeAdministrators(t *testing.T, root *person) {
+	t.Helper()
 	g := NewWithT(t)
 	second := addUser(t, root.kubeconfig, "e2e-second", "--super-admin")
 	h.signIn(t, second)
@@ -234,6 +238,7 @@ func (h *host) tokensThatBreakTheContract(t *testing.T) {
 }
 
 func (h *host) memberNoMore(t *testing.T, kim *person) {
+	t.Helper()
 	g := NewWithT(t)
 	var tenant v1alpha1.Tenant
 	g.Expect(h.Get(t.Context(), client.ObjectKey{Name: "kim-default"}, &tenant)).To(Succeed())
