@@ -25,8 +25,8 @@ const (
 	// AuthServiceHost the name by which the machine does, through the cluster's port.
 	AuthService     = "10.96.0.20"
 	AuthServiceHost = "auth-service.kubeopera-core.svc"
-	PodRange       = "10.244.0.0/16"
-	nodePodRange   = "10.244.0.0/24"
+	PodRange        = "10.244.0.0/16"
+	nodePodRange    = "10.244.0.0/24"
 	// APIServer is where daemons reach the API server.
 	APIServer = Address + ":6443"
 	// Registry is where pods and Flux reach the chart registry, and RegistryName the name that the cluster's DNS gives it.

@@ -145,7 +145,9 @@ func TestAuthenticationIsTheShippedOneForTheClustersProvider(t *testing.T) {
 	if err := errors.Join(yaml.Unmarshal(shipped, &want), yaml.Unmarshal(contents, &got)); err != nil {
 		t.Fatal(err)
 	}
-	of := func(config map[string]any) map[string]any { return config["jwt"].([]any)[0].(map[string]any)["issuer"].(map[string]any) }
+	of := func(config map[string]any) map[string]any {
+		return config["jwt"].([]any)[0].(map[string]any)["issuer"].(map[string]any)
+	}
 	if of(got)["url"] != "https://10.96.0.20" || of(got)["certificateAuthority"] != "the authority" {
 		t.Errorf("issuer is %v", of(got))
 	}
