@@ -14,6 +14,7 @@ import (
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 	"github.com/tantilium/cloud-runner/internal/conditions/conditionstest"
+	"github.com/tantilium/cloud-runner/internal/quota"
 	"github.com/tantilium/cloud-runner/internal/step"
 )
 
@@ -25,6 +26,7 @@ type moment struct {
 	step       string
 	err        error
 	cloudSpace *v1alpha1.CloudSpace
+	quota      *v1alpha1.TenantQuota
 	delete     bool
 }
 
@@ -39,16 +41,16 @@ func TestLifecycle(t *testing.T) {
 		moments []moment
 	}{
 		{"created, ready, an outage, recovered, deleted", []moment{
-			{at: 0, happened: "the first pass makes the default CloudSpace", cloudSpace: following("")},
-			{at: time.Second, happened: "it is looked at", cloudSpace: onItsWay("Provisioning", "WaitingForQuota", "waiting for the quota of the host namespace to be enforced")},
-			{at: 10 * time.Second, happened: "its control plane is installed", cloudSpace: onItsWay("Provisioning", "Installing", "installing the control plane")},
-			{at: 60 * time.Second, happened: "Flux is installed in it", cloudSpace: onItsWay("InstallingFlux", "Installing", "installing Flux")},
-			{at: 90 * time.Second, happened: "it is active", step: "KubeconfigReady", err: step.Wait("WaitingForKubeconfig", "waiting for the kubeconfig of the default CloudSpace"), cloudSpace: active},
-			{at: 91 * time.Second, happened: "the kubeconfig is copied", cloudSpace: active},
-			{at: time.Hour, happened: "its etcd is gone", cloudSpace: onItsWay("Active", "Degraded", "waiting for etcd of the control plane")},
-			{at: 2 * time.Hour, happened: "its etcd is back", cloudSpace: active},
-			{at: 3 * time.Hour, happened: "deleted", delete: true, step: "RemoveCloudSpaces", err: step.Wait("Remaining", "waiting for 1 CloudSpaces to be deleted, default among them"), cloudSpace: following("Deleting")},
-			{at: 3*time.Hour + time.Minute, happened: "no CloudSpace is left", delete: true, step: "RemoveNamespace", err: step.Wait("Remaining", "waiting for the tenant's namespace")},
+			{at: 0, happened: "the first pass makes the default CloudSpace", quota: ledger("16", "0", "16"), cloudSpace: following("")},
+			{at: time.Second, happened: "it is looked at", quota: ledger("16", "2", "14"), cloudSpace: onItsWay("Provisioning", "WaitingForQuota", "waiting for the quota of the host namespace to be enforced")},
+			{at: 10 * time.Second, happened: "its control plane is installed", quota: ledger("16", "2", "14"), cloudSpace: onItsWay("Provisioning", "Installing", "installing the control plane")},
+			{at: 60 * time.Second, happened: "Flux is installed in it", quota: ledger("16", "2", "14"), cloudSpace: onItsWay("InstallingFlux", "Installing", "installing Flux")},
+			{at: 90 * time.Second, happened: "it is active", quota: ledger("16", "2", "14"), step: "KubeconfigReady", err: step.Wait("WaitingForKubeconfig", "waiting for the kubeconfig of the default CloudSpace"), cloudSpace: active},
+			{at: 91 * time.Second, happened: "the kubeconfig is copied", quota: ledger("16", "2", "14"), cloudSpace: active},
+			{at: time.Hour, happened: "its etcd is gone", quota: ledger("16", "2", "14"), cloudSpace: onItsWay("Active", "Degraded", "waiting for etcd of the control plane")},
+			{at: 2 * time.Hour, happened: "its etcd is back, and it was made larger", quota: ledger("16", "6", "10"), cloudSpace: active},
+			{at: 3 * time.Hour, happened: "deleted", delete: true, quota: ledger("16", "2", "14"), step: "RemoveCloudSpaces", err: step.Wait("Remaining", "waiting for 1 CloudSpaces to be deleted, default among them"), cloudSpace: following("Deleting")},
+			{at: 3*time.Hour + time.Minute, happened: "no CloudSpace is left", delete: true, quota: ledger("16", "0", "16"), step: "RemoveNamespace", err: step.Wait("Remaining", "waiting for the tenant's namespace")},
 		}},
 		{"created, the default CloudSpace cannot be made, mended", []moment{
 			{at: 0, happened: "the template is refused", step: "CloudSpaceReady", err: step.Terminal("InvalidTemplate", "the default CloudSpace cannot be made like its template: no")},
@@ -80,6 +82,7 @@ func TestLifecycle(t *testing.T) {
 func live(t *testing.T, object *v1alpha1.Tenant, m moment) {
 	t.Helper()
 	s := testScope(object)
+	s.observed.quota = m.quota
 	if m.cloudSpace != nil {
 		s.observed.cloudSpace, s.observed.cloudSpaces = m.cloudSpace, []v1alpha1.CloudSpace{*m.cloudSpace}
 		s.observed.namespace, s.observed.kubeconfig = ownNamespace(s), ownSecret(s)
@@ -109,6 +112,9 @@ func live(t *testing.T, object *v1alpha1.Tenant, m moment) {
 func tell(story *strings.Builder, object *v1alpha1.Tenant, m moment) {
 	counts := object.Status.CloudSpaces
 	fmt.Fprintf(story, "+%s: %s\n    phase %s, %d of %d CloudSpaces active\n", m.at, m.happened, object.Status.Phase, counts.Active, counts.Total)
+	if q := object.Status.Quota; q.Hard != nil {
+		fmt.Fprintf(story, "    %s reserved of %s, free %s\n", quota.Text(q.Reserved), quota.Text(q.Hard), quota.Text(q.Free))
+	}
 	for _, c := range object.Status.Conditions {
 		line := fmt.Sprintf("    %-16s %-8s %-20s since +%-9s %s", c.Type, c.Status, c.Reason, c.LastTransitionTime.Sub(noon), c.Message)
 		story.WriteString(strings.TrimRight(line, " ") + "\n")

@@ -44,7 +44,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		For(&v1alpha1.Tenant{}, builder.WithPredicates(asked)).
 		Watches(&v1alpha1.CloudSpace{}, handler.EnqueueRequestsFromMapFunc(byNamespace)).
 		Watches(&v1alpha1.TenantQuota{}, handler.EnqueueRequestsFromMapFunc(byName), builder.WithPredicates(
-			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{},
+				predicate.Funcs{UpdateFunc: sumsChanged}))).
 		Watches(&corev1.ResourceQuota{}, handler.EnqueueRequestsFromMapFunc(byNamespace), builder.WithPredicates(predicate.Funcs{UpdateFunc: specChanged})).
 		Watches(&corev1.Namespace{}, owner).
 		Watches(&rbacv1.RoleBinding{}, owner).
@@ -62,6 +63,13 @@ func specChanged(e event.UpdateEvent) bool {
 	before, isQuota := e.ObjectOld.(*corev1.ResourceQuota)
 	after, alsoQuota := e.ObjectNew.(*corev1.ResourceQuota)
 	return !isQuota || !alsoQuota || !equality.Semantic.DeepEqual(before.Spec, after.Spec) || !maps.Equal(before.Labels, after.Labels) || counted(before) != counted(after)
+}
+
+// sumsChanged leaves out what a ledger says of single CloudSpaces: they tell that themselves.
+func sumsChanged(e event.UpdateEvent) bool {
+	before, isQuota := e.ObjectOld.(*v1alpha1.TenantQuota)
+	after, alsoQuota := e.ObjectNew.(*v1alpha1.TenantQuota)
+	return !isQuota || !alsoQuota || !equality.Semantic.DeepEqual(sums(before), sums(after))
 }
 
 func byName(_ context.Context, object client.Object) []reconcile.Request {

@@ -37,6 +37,10 @@ func newStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.Tenant
 		status.KubeconfigSecret = ""
 	}
 	status.CloudSpaces = count(o.cloudSpaces)
+	if o.cloudSpace == nil || o.cloudSpace.Status.Phase != "" {
+		// Before, the ledger is about to change, twice in a moment: it is told together with what the CloudSpace says first.
+		status.Quota = sums(o.quota)
+	}
 	status.Phase = phase(status, o.cloudSpace, wasReady)
 	status.Timeline = conditions.Enter(previous.Timeline, string(status.Phase), s.object.CreationTimestamp, now)
 	return status
@@ -76,6 +80,10 @@ func deletingStatus(s *scope, outcomes []step.Outcome, now time.Time) v1alpha1.T
 		Previous: status.Conditions, Generation: s.object.Generation, Outcomes: outcomes, Now: now,
 	})
 	status.CloudSpaces = count(s.observed.cloudSpaces)
+	status.Quota = v1alpha1.QuotaSums{}
+	if len(s.observed.cloudSpaces) > 0 {
+		status.Quota = sums(s.observed.quota)
+	}
 	status.Phase = v1alpha1.TenantDeleting
 	status.Timeline = conditions.Enter(status.Timeline, string(status.Phase), s.object.CreationTimestamp, now)
 	return status
@@ -112,6 +120,15 @@ func count(cloudSpaces []v1alpha1.CloudSpace) v1alpha1.CloudSpaceCounts {
 		}
 	}
 	return counts
+}
+
+// sums are those that a ledger tells. The TenantQuota under the name of a Tenant is the one that counts for it, whoever made it.
+func sums(quota *v1alpha1.TenantQuota) v1alpha1.QuotaSums {
+	if quota == nil {
+		return v1alpha1.QuotaSums{}
+	}
+	ledger := quota.Status.DeepCopy()
+	return v1alpha1.QuotaSums{Hard: ledger.Hard, Reserved: ledger.Reserved, Free: ledger.Free}
 }
 
 func entered(timeline []v1alpha1.PhaseTransition, phase v1alpha1.TenantPhase) bool {

@@ -12,7 +12,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 	"github.com/tantilium/cloud-runner/internal/conditions/conditionstest"
@@ -146,6 +149,37 @@ func TestNewStatusSaysWhatWasObserved(t *testing.T) {
 			},
 			want: v1alpha1.TenantStatus{CloudSpaces: v1alpha1.CloudSpaceCounts{Total: 3, Active: 2}},
 		},
+		"the sums of the ledger, and nothing else of it": {
+			observed: func(s *scope) { s.observed.quota = ledger("16", "6", "10") },
+			want:     v1alpha1.TenantStatus{Quota: v1alpha1.QuotaSums{Hard: hard("16"), Reserved: hard("6"), Free: hard("10")}},
+		},
+		"a quota that is not limited": {
+			observed: func(s *scope) {
+				s.observed.quota = ledger("16", "6", "10")
+				s.observed.quota.Status.Hard, s.observed.quota.Status.Free = nil, nil
+			},
+			want: v1alpha1.TenantStatus{Quota: v1alpha1.QuotaSums{Reserved: hard("6")}},
+		},
+		"a ledger that is not kept yet": {
+			observed: func(s *scope) {
+				s.observed.quota = &v1alpha1.TenantQuota{Spec: v1alpha1.TenantQuotaSpec{Hard: hard("16")}}
+			},
+		},
+		"the ledger is told when the default CloudSpace was looked at": {
+			observed: func(s *scope) {
+				s.observed.quota, s.observed.cloudSpace = ledger("16", "2", "14"), following("Pending")
+			},
+			want: v1alpha1.TenantStatus{Quota: v1alpha1.QuotaSums{Hard: hard("16"), Reserved: hard("2"), Free: hard("14")}},
+		},
+		"not before: it is about to change": {
+			observed: func(s *scope) { s.observed.quota, s.observed.cloudSpace = ledger("16", "0", "16"), following("") },
+		},
+		"what was told stays while a new default CloudSpace was not looked at": {
+			previous: v1alpha1.TenantStatus{Quota: v1alpha1.QuotaSums{Hard: hard("16")}},
+			observed: func(s *scope) { s.observed.quota, s.observed.cloudSpace = ledger("16", "0", "16"), following("") },
+			want:     v1alpha1.TenantStatus{Quota: v1alpha1.QuotaSums{Hard: hard("16")}},
+		},
+		"a ledger that is gone": {previous: v1alpha1.TenantStatus{Quota: v1alpha1.QuotaSums{Hard: hard("16")}}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -170,16 +204,101 @@ func TestNewStatusSaysWhatWasObserved(t *testing.T) {
 	}
 }
 
+// ledger has these sums of CPU, and one reservation.
+func ledger(limit, reserved, free string) *v1alpha1.TenantQuota {
+	return &v1alpha1.TenantQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "alice-default"},
+		Status: v1alpha1.TenantQuotaStatus{
+			Hard: hard(limit), Reserved: hard(reserved), Free: hard(free),
+			Reservations: []v1alpha1.QuotaReservation{{CloudSpace: "default", Amounts: hard(reserved)}},
+		},
+	}
+}
+
+// What wakes a Tenant, and what is written then: a ledger changes with each of hundreds of CloudSpaces.
+func TestOnlyOtherSumsOfTheLedgerAreNews(t *testing.T) {
+	tests := map[string]struct {
+		alter func(*v1alpha1.TenantQuota)
+		want  bool
+	}{
+		"nothing changed":                             {alter: func(*v1alpha1.TenantQuota) {}},
+		"the same amounts, written otherwise":         {alter: func(q *v1alpha1.TenantQuota) { q.Status = ledger("16000m", "6000m", "10000m").Status }},
+		"who has the same sum changed":                {alter: func(q *v1alpha1.TenantQuota) { q.Status.Reservations[0].CloudSpace = "staging" }},
+		"somebody waits":                              {alter: func(q *v1alpha1.TenantQuota) { q.Status.WaitingCount = 1 }},
+		"a limit that is not enforced yet":            {alter: func(q *v1alpha1.TenantQuota) { q.Spec.Hard = hard("17") }},
+		"more is reserved":                            {alter: func(q *v1alpha1.TenantQuota) { q.Status = ledger("16", "7", "9").Status }, want: true},
+		"another limit is enforced":                   {alter: func(q *v1alpha1.TenantQuota) { q.Status = ledger("17", "6", "11").Status }, want: true},
+		"the limit was taken away, as much is in use": {alter: func(q *v1alpha1.TenantQuota) { q.Status.Hard, q.Status.Free = nil, nil }, want: true},
+		"only what is free changed":                   {alter: func(q *v1alpha1.TenantQuota) { q.Status.Free = hard("9") }, want: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			before, after := ledger("16", "6", "10"), ledger("16", "6", "10")
+			tt.alter(after)
+			if got := sumsChanged(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tt.want {
+				t.Errorf("it wakes the Tenant: %v, want %v", got, tt.want)
+			}
+			if got := rewrites(t, before, after); got != tt.want {
+				t.Errorf("the status is written: %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// rewrites tells whether a pass writes the status of a Tenant when it finds one ledger after the other, and nothing else is new.
+func rewrites(t *testing.T, before, after *v1alpha1.TenantQuota) bool {
+	t.Helper()
+	object := testTenant()
+	s := testScope(object)
+	s.observed.quota = before
+	object.Status = newStatus(s, outcomes(t, "", nil), noon)
+	w := newWorld(t, object)
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		t.Fatal(err)
+	}
+	version := object.ResourceVersion
+	s.observed.quota = after
+	if err := w.reconciler().writeStatus(t.Context(), object, newStatus(s, outcomes(t, "", nil), noon)); err != nil {
+		t.Fatal(err)
+	}
+	return object.ResourceVersion != version
+}
+
 func TestDeletingStatus(t *testing.T) {
 	object := testTenant(func(o *v1alpha1.Tenant) { o.DeletionTimestamp = &metav1.Time{Time: noon} })
 	s := testScope(object)
 	s.observed.cloudSpaces = []v1alpha1.CloudSpace{*following("Deleting")}
+	s.observed.quota = ledger("16", "2", "14")
 	object.Status = deletingStatus(s, []step.Outcome{{Proves: "RemoveCloudSpaces", Attempted: true, Err: step.Wait("Remaining", "waiting for 1 CloudSpaces")}}, noon.Add(time.Second))
 	if object.Status.Phase != "Deleting" || object.Status.CloudSpaces.Total != 1 {
 		t.Errorf("phase %s with %d CloudSpaces, want Deleting with 1", object.Status.Phase, object.Status.CloudSpaces.Total)
 	}
+	if free := object.Status.Quota.Free[v1alpha1.QuotaCPU]; free.String() != "14" {
+		t.Errorf("free is %s, want 14: what is given back can be seen", free.String())
+	}
+	s.observed.cloudSpaces = nil
+	if got := deletingStatus(s, nil, noon.Add(time.Minute)).Quota; !equality.Semantic.DeepEqual(got, v1alpha1.QuotaSums{}) {
+		t.Errorf("it has no CloudSpace left and tells %+v", got)
+	}
 	if err := conditionstest.Check(t.Context(), object); err != nil {
 		t.Error(err)
+	}
+}
+
+// What a Tenant gives back on its way down can be seen on it.
+func TestATenantThatIsTakenDownTellsItsLedger(t *testing.T) {
+	object := testTenant(func(o *v1alpha1.Tenant) {
+		o.Finalizers, o.DeletionTimestamp = []string{v1alpha1.FinalizerTenant}, &metav1.Time{Time: noon}
+	})
+	w := newWorld(t, object, owned(following("Active")), ledger("16", "2", "14"))
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.reconciler().takeDown(t.Context(), testScope(object)); err != nil {
+		t.Fatal(err)
+	}
+	if reserved := object.Status.Quota.Reserved[v1alpha1.QuotaCPU]; reserved.String() != "2" {
+		t.Errorf("reserved is %s, want 2", reserved.String())
 	}
 }
 

@@ -39,6 +39,9 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (ctrl.Result, error
 	if !controllerutil.ContainsFinalizer(s.object, v1alpha1.FinalizerTenant) {
 		return ctrl.Result{}, nil
 	}
+	if err := apply.Read(ctx, r.Client, &s.observed.quota, "", s.object.Name); err != nil {
+		return step.Result(err)
+	}
 	outcomes := step.Run(ctx, s, r.teardown())
 	err := step.FirstError(outcomes)
 	recordError(err)

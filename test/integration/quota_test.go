@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -310,6 +311,55 @@ func TestWhatIsGivenBackIsNotTakenUpAgainMeanwhile(t *testing.T) {
 	reservations(t, id, "default 2", "dev 2", "other 2")
 	says(t, space, "QuotaReserved False QuotaExhausted", "missing is cpu 2")
 	remove(t, object)
+}
+
+// One object tells a tenant what it may use: whoever makes or changes the TenantQuota, and whatever is reserved.
+func TestATenantTellsTheSumsOfItsLedger(t *testing.T) {
+	t.Parallel()
+	const id = "quota-told"
+	quota := create(t, tenantQuota(id, map[string]string{"cpu": "6"}))
+	object := reach(t, create(t, tenant(id)), "Ready")
+	tells(t, object, "6 2 4")
+	space := create(t, cloudSpace(id, "dev", asking("3")))
+	tells(t, object, "6 5 1")
+	merge(t, quota, `{"spec":{"hard":{"cpu":"4"}}}`)
+	tells(t, object, "4 5 0")
+	merge(t, quota, `{"spec":{"hard":{"cpu":"8000m"}}}`)
+	tells(t, object, "8 5 3")
+	remove(t, space)
+	tells(t, object, "8 2 6")
+	// The platform's default takes its place. Here it has no limits.
+	if err := api.Delete(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	tells(t, object, "- 2 -")
+	// A CloudSpace that is protected keeps the Tenant from going: what the others give back is told meanwhile.
+	kept := create(t, cloudSpace(id, "kept", asking("3"), func(c *v1alpha1.CloudSpace) { c.Spec.DeletionProtection = true }))
+	tells(t, object, "- 5 -")
+	if err := api.Delete(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	tells(t, object, "- 3 -")
+	merge(t, kept, `{"spec":{"deletionProtection":false}}`)
+	gone(t, object)
+}
+
+// tells waits until the status of a Tenant has so much CPU as hard, reserved and free; a dash is for none.
+func tells(t *testing.T, object *v1alpha1.Tenant, want string) {
+	t.Helper()
+	eventually(t, func(g gomega.Gomega) {
+		var got []string
+		sums := get(t, object).Status.Quota
+		for _, amounts := range []v1alpha1.QuotaAmounts{sums.Hard, sums.Reserved, sums.Free} {
+			cpu, named := amounts[v1alpha1.QuotaCPU]
+			if !named {
+				got = append(got, "-")
+				continue
+			}
+			got = append(got, cpu.String())
+		}
+		g.Expect(strings.Join(got, " ")).To(gomega.Equal(want))
+	})
 }
 
 func hostCPU(t *testing.T, hostNamespace, want string) {

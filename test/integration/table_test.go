@@ -57,6 +57,8 @@ func TestColumns(t *testing.T) {
 			{"*Name", "^The Columns$"},
 			{"*Namespace", "^tenant-columns$"},
 			{"*Kubeconfig", "^tenant-columns-kubeconfig$"},
+			{"*CPU-Free", "^14$"},
+			{"*Memory-Free", "^28Gi$"},
 			{"*Attempts", "^$"},
 			{"*Next-Retry", "^$"},
 			{"Age", `^\d+s$`},

@@ -55,6 +55,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &tenancyv1alpha1.PhaseTransitionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("QuotaReservation"):
 		return &tenancyv1alpha1.QuotaReservationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("QuotaSums"):
+		return &tenancyv1alpha1.QuotaSumsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("QuotaWaiting"):
 		return &tenancyv1alpha1.QuotaWaitingApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ResourceUsage"):

@@ -154,6 +154,12 @@ type TenantStatus struct {
 	// +optional
 	CloudSpaces CloudSpaceCounts `json:"cloudSpaces,omitzero"`
 
+	// quota is what the TenantQuota of the same name says of the tenant as a whole, so that one object tells it all. It is for
+	// display only: nothing decides by it, and it may be a moment behind. It is empty where there is none, before the default
+	// CloudSpace was looked at for the first time, and when a Tenant that is being deleted has no CloudSpace left.
+	// +optional
+	Quota QuotaSums `json:"quota,omitzero"`
+
 	// retry tells of tries that went wrong, and when the next one is.
 	// +optional
 	Retry RetryStatus `json:"retry,omitzero"`
@@ -178,6 +184,21 @@ type CloudSpaceCounts struct {
 	Active int32 `json:"active"`
 }
 
+// QuotaSums are the sums of a tenant's ledger, as they are in the status of its TenantQuota.
+type QuotaSums struct {
+	// hard is what is enforced. A resource that is not named is not limited.
+	// +optional
+	Hard QuotaAmounts `json:"hard,omitempty"`
+
+	// reserved is the sum of all reservations.
+	// +optional
+	Reserved QuotaAmounts `json:"reserved,omitempty"`
+
+	// free is hard less reserved, never below zero.
+	// +optional
+	Free QuotaAmounts `json:"free,omitempty"`
+}
+
 // Tenant is a customer. Its name is the tenant id that tokens carry in the claim tenant_id. A Tenant owns a namespace,
 // tenant-<id>, and in it a CloudSpace named default.
 //
@@ -194,6 +215,8 @@ type CloudSpaceCounts struct {
 // +kubebuilder:printcolumn:name="Name",type=string,JSONPath=`.spec.displayName`,priority=1
 // +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.status.namespace`,priority=1
 // +kubebuilder:printcolumn:name="Kubeconfig",type=string,JSONPath=`.status.kubeconfigSecret`,priority=1
+// +kubebuilder:printcolumn:name="CPU-Free",type=string,JSONPath=`.status.quota.free.cpu`,priority=1
+// +kubebuilder:printcolumn:name="Memory-Free",type=string,JSONPath=`.status.quota.free.memory`,priority=1
 // +kubebuilder:printcolumn:name="Attempts",type=integer,JSONPath=`.status.retry.attempts`,priority=1
 // +kubebuilder:printcolumn:name="Next-Retry",type=string,format=date-time,JSONPath=`.status.retry.nextRetryTime`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

@@ -30,6 +30,10 @@ type TenantStatusApplyConfiguration struct {
 	KubeconfigSecret *string `json:"kubeconfigSecret,omitempty"`
 	// cloudSpaces counts the tenant's CloudSpaces.
 	CloudSpaces *CloudSpaceCountsApplyConfiguration `json:"cloudSpaces,omitempty"`
+	// quota is what the TenantQuota of the same name says of the tenant as a whole, so that one object tells it all. It is for
+	// display only: nothing decides by it, and it may be a moment behind. It is empty where there is none, before the default
+	// CloudSpace was looked at for the first time, and when a Tenant that is being deleted has no CloudSpace left.
+	Quota *QuotaSumsApplyConfiguration `json:"quota,omitempty"`
 	// retry tells of tries that went wrong, and when the next one is.
 	Retry *RetryStatusApplyConfiguration `json:"retry,omitempty"`
 	// timeline lists the phases in the order they were entered, the newest last.
@@ -100,6 +104,14 @@ func (b *TenantStatusApplyConfiguration) WithKubeconfigSecret(value string) *Ten
 // If called multiple times, the CloudSpaces field is set to the value of the last call.
 func (b *TenantStatusApplyConfiguration) WithCloudSpaces(value *CloudSpaceCountsApplyConfiguration) *TenantStatusApplyConfiguration {
 	b.CloudSpaces = value
+	return b
+}
+
+// WithQuota sets the Quota field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Quota field is set to the value of the last call.
+func (b *TenantStatusApplyConfiguration) WithQuota(value *QuotaSumsApplyConfiguration) *TenantStatusApplyConfiguration {
+	b.Quota = value
 	return b
 }
 
