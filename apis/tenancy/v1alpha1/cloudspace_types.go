@@ -345,6 +345,7 @@ type DeletionStep struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Namespaced,shortName=csp,categories={kubeopera}
+// +kubebuilder:selectablefield:JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Since",type=date,JSONPath=`.status.timeline[-1:].time`,description="time since the phase was entered"
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.versions.kubernetes`
