@@ -8,7 +8,9 @@ package applyconfiguration
 import (
 	internal "github.com/tantilium/cloud-runner/apis/client/applyconfiguration/internal"
 	tenancyv1alpha1 "github.com/tantilium/cloud-runner/apis/client/applyconfiguration/tenancy/v1alpha1"
+	applyconfigurationviewv1alpha1 "github.com/tantilium/cloud-runner/apis/client/applyconfiguration/view/v1alpha1"
 	v1alpha1 "github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	viewv1alpha1 "github.com/tantilium/cloud-runner/apis/view/v1alpha1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	managedfields "k8s.io/apimachinery/pkg/util/managedfields"
@@ -77,6 +79,18 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &tenancyv1alpha1.TenantSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TenantStatus"):
 		return &tenancyv1alpha1.TenantStatusApplyConfiguration{}
+
+		// Group=view.kubeopera.io, Version=v1alpha1
+	case viewv1alpha1.SchemeGroupVersion.WithKind("CloudSpace"):
+		return &applyconfigurationviewv1alpha1.CloudSpaceApplyConfiguration{}
+	case viewv1alpha1.SchemeGroupVersion.WithKind("CloudSpaceStatus"):
+		return &applyconfigurationviewv1alpha1.CloudSpaceStatusApplyConfiguration{}
+	case viewv1alpha1.SchemeGroupVersion.WithKind("Kubeconfig"):
+		return &applyconfigurationviewv1alpha1.KubeconfigApplyConfiguration{}
+	case viewv1alpha1.SchemeGroupVersion.WithKind("Retry"):
+		return &applyconfigurationviewv1alpha1.RetryApplyConfiguration{}
+	case viewv1alpha1.SchemeGroupVersion.WithKind("StateTransition"):
+		return &applyconfigurationviewv1alpha1.StateTransitionApplyConfiguration{}
 
 	}
 	return nil

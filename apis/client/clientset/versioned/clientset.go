@@ -10,6 +10,7 @@ import (
 	http "net/http"
 
 	tenancyv1alpha1 "github.com/tantilium/cloud-runner/apis/client/clientset/versioned/typed/tenancy/v1alpha1"
+	viewv1alpha1 "github.com/tantilium/cloud-runner/apis/client/clientset/versioned/typed/view/v1alpha1"
 	discovery "k8s.io/client-go/discovery"
 	rest "k8s.io/client-go/rest"
 	flowcontrol "k8s.io/client-go/util/flowcontrol"
@@ -18,17 +19,24 @@ import (
 type Interface interface {
 	Discovery() discovery.DiscoveryInterface
 	TenancyV1alpha1() tenancyv1alpha1.TenancyV1alpha1Interface
+	ViewV1alpha1() viewv1alpha1.ViewV1alpha1Interface
 }
 
 // Clientset contains the clients for groups.
 type Clientset struct {
 	*discovery.DiscoveryClient
 	tenancyV1alpha1 *tenancyv1alpha1.TenancyV1alpha1Client
+	viewV1alpha1    *viewv1alpha1.ViewV1alpha1Client
 }
 
 // TenancyV1alpha1 retrieves the TenancyV1alpha1Client
 func (c *Clientset) TenancyV1alpha1() tenancyv1alpha1.TenancyV1alpha1Interface {
 	return c.tenancyV1alpha1
+}
+
+// ViewV1alpha1 retrieves the ViewV1alpha1Client
+func (c *Clientset) ViewV1alpha1() viewv1alpha1.ViewV1alpha1Interface {
+	return c.viewV1alpha1
 }
 
 // Discovery retrieves the DiscoveryClient
@@ -79,6 +87,10 @@ func NewForConfigAndClient(c *rest.Config, httpClient *http.Client) (*Clientset,
 	if err != nil {
 		return nil, err
 	}
+	cs.viewV1alpha1, err = viewv1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
 
 	cs.DiscoveryClient, err = discovery.NewDiscoveryClientForConfigAndClient(&configShallowCopy, httpClient)
 	if err != nil {
@@ -101,6 +113,7 @@ func NewForConfigOrDie(c *rest.Config) *Clientset {
 func New(c rest.Interface) *Clientset {
 	var cs Clientset
 	cs.tenancyV1alpha1 = tenancyv1alpha1.New(c)
+	cs.viewV1alpha1 = viewv1alpha1.New(c)
 
 	cs.DiscoveryClient = discovery.NewDiscoveryClient(c)
 	return &cs

@@ -14,6 +14,7 @@ import (
 	versioned "github.com/tantilium/cloud-runner/apis/client/clientset/versioned"
 	internalinterfaces "github.com/tantilium/cloud-runner/apis/client/informers/externalversions/internalinterfaces"
 	tenancy "github.com/tantilium/cloud-runner/apis/client/informers/externalversions/tenancy"
+	view "github.com/tantilium/cloud-runner/apis/client/informers/externalversions/view"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -313,8 +314,13 @@ type SharedInformerFactory interface {
 	InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer
 
 	Tenancy() tenancy.Interface
+	View() view.Interface
 }
 
 func (f *sharedInformerFactory) Tenancy() tenancy.Interface {
 	return tenancy.New(f, f.namespace, f.tweakListOptions)
+}
+
+func (f *sharedInformerFactory) View() view.Interface {
+	return view.New(f, f.namespace, f.tweakListOptions)
 }

@@ -9,6 +9,7 @@ import (
 	fmt "fmt"
 
 	v1alpha1 "github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	viewv1alpha1 "github.com/tantilium/cloud-runner/apis/view/v1alpha1"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	cache "k8s.io/client-go/tools/cache"
 )
@@ -46,6 +47,12 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Tenancy().V1alpha1().Tenants().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("tenantquotas"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Tenancy().V1alpha1().TenantQuotas().Informer()}, nil
+
+		// Group=view.kubeopera.io, Version=v1alpha1
+	case viewv1alpha1.SchemeGroupVersion.WithResource("accounts"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.View().V1alpha1().Accounts().Informer()}, nil
+	case viewv1alpha1.SchemeGroupVersion.WithResource("cloudspaces"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.View().V1alpha1().CloudSpaces().Informer()}, nil
 
 	}
 

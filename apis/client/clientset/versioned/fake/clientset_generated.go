@@ -10,6 +10,8 @@ import (
 	clientset "github.com/tantilium/cloud-runner/apis/client/clientset/versioned"
 	tenancyv1alpha1 "github.com/tantilium/cloud-runner/apis/client/clientset/versioned/typed/tenancy/v1alpha1"
 	faketenancyv1alpha1 "github.com/tantilium/cloud-runner/apis/client/clientset/versioned/typed/tenancy/v1alpha1/fake"
+	viewv1alpha1 "github.com/tantilium/cloud-runner/apis/client/clientset/versioned/typed/view/v1alpha1"
+	fakeviewv1alpha1 "github.com/tantilium/cloud-runner/apis/client/clientset/versioned/typed/view/v1alpha1/fake"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -126,4 +128,9 @@ var (
 // TenancyV1alpha1 retrieves the TenancyV1alpha1Client
 func (c *Clientset) TenancyV1alpha1() tenancyv1alpha1.TenancyV1alpha1Interface {
 	return &faketenancyv1alpha1.FakeTenancyV1alpha1{Fake: &c.Fake}
+}
+
+// ViewV1alpha1 retrieves the ViewV1alpha1Client
+func (c *Clientset) ViewV1alpha1() viewv1alpha1.ViewV1alpha1Interface {
+	return &fakeviewv1alpha1.FakeViewV1alpha1{Fake: &c.Fake}
 }
