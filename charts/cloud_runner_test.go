@@ -128,6 +128,8 @@ func TestPlatformChartKeepsWhatTenantsNeed(t *testing.T) {
 	for name, object := range mustRenderPlatform(t, "") {
 		kept := object.GetAnnotations()[keep] == "keep"
 		isCore := object.GetKind() != "Role" && object.GetKind() != "RoleBinding" && slices.Contains([]string{object.GetName(), object.GetNamespace()}, "kubeopera-core")
+		// The view goes with the release, its APIService first: Kubernetes ends no namespace while nobody answers for it.
+		isCore = isCore && !strings.HasPrefix(object.GetName(), "kubeopera-api")
 		want := isCore || slices.Contains([]string{"CustomResourceDefinition", "PriorityClass"}, object.GetKind())
 		if kept != want {
 			t.Errorf("%s: kept at the end of the release: %t, want %t", name, kept, want)
@@ -201,6 +203,21 @@ func TestTheResolverIsPulledFromTheMirror(t *testing.T) {
 	}
 	if diff := cmp.Diff([]any{map[string]any{"name": "b"}}, pod["imagePullSecrets"]); diff != "" {
 		t.Errorf("its pull secrets:\n%s", diff)
+	}
+}
+
+// The view's image is of the operator's registry, and by digest where there is one.
+func TestTheViewsImage(t *testing.T) {
+	for values, want := range map[string]string{
+		"": "ghcr.io/tantilium/kubeopera-api:v0.1.0",
+		"{image: {registry: mirror.example.com}, view: {image: {repository: a/b, tag: c}}}": "mirror.example.com/a/b:c",
+		"view: {image: {digest: 'sha256:" + strings.Repeat("0", 64) + "'}}":                 "ghcr.io/tantilium/kubeopera-api@sha256:" + strings.Repeat("0", 64),
+	} {
+		deployment := mustRenderPlatform(t, values)["Deployment kubeopera-core kubeopera-api"]
+		containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+		if got := containers[0].(map[string]any)["image"]; got != want {
+			t.Errorf("%s: its image is %v", values, got)
+		}
 	}
 }
 

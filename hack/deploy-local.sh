@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 hostcluster=.local/bin/hostcluster
-commands=(tenant-controller auth-service)
+commands=(tenant-controller auth-service kubeopera-api)
 
 CGO_ENABLED=0 GOFLAGS=-trimpath go build -ldflags "-s -w" -o .local/bin/ "${commands[@]/#/./cmd/}"
 .local/bin/tenant-controller preflight

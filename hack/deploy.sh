@@ -39,3 +39,4 @@ for namespace in kubeopera-system kubeopera-core; do
     kubectl -n $namespace rollout status "$deployment" --timeout=180s
   done
 done
+kubectl wait --for=condition=Available --timeout=60s apiservice/v1alpha1.view.kubeopera.io > /dev/null

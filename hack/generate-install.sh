@@ -52,6 +52,13 @@ core() {
     -e 's|^      automountServiceAccountToken: false$|&\n      {{- with .Values.imagePullSecrets }}\n      imagePullSecrets:\n        {{- toYaml . \| nindent 8 }}\n      {{- end }}|'
 }
 
+# view has an image of its own, from the registry of the operator's.
+view() {
+  header config/apiserver
+  concat $(of config/apiserver) | sed -e 's|image: ghcr.io/tantilium/kubeopera-api:.*|image: {{ include "cloud-runner.viewImage" . }}|' \
+    -e 's|^      enableServiceLinks: false$|&\n      {{- with .Values.imagePullSecrets }}\n      imagePullSecrets:\n        {{- toYaml . \| nindent 8 }}\n      {{- end }}|'
+}
+
 mkdir -p dist
 {
   printf '# All of the platform: kubectl apply --server-side -f install.yaml. Generated from config/default by hack/generate-install.sh.\n'
@@ -64,6 +71,7 @@ crds > "$generated/crds.yaml"
 priority_classes > "$generated/priority_classes.yaml"
 { header config/rbac && concat $(of config/rbac); } > "$generated/rbac.yaml"
 core > "$generated/core.yaml"
+view > "$generated/apiserver.yaml"
 { header config/admission && concat $(of config/admission); } > "$generated/admission.yaml"
 { header config/manager && concat config/manager/disruption_budget.yaml; } > "$generated/disruption_budget.yaml"
 {

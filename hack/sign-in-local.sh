@@ -23,13 +23,14 @@ sign_in() {
     --certificate-authority $authority --user "$name" --password-file "$password" --session "$session"
 }
 
+# write_kubeconfig NAME [NAMESPACE]
 write_kubeconfig() {
   cat > ".local/$1.kubeconfig" <<KUBECONFIG
 apiVersion: v1
 kind: Config
 current-context: $1
 contexts:
-- {name: $1, context: {cluster: hostcluster, user: $1}}
+- {name: $1, context: {cluster: hostcluster, user: $1${2:+, namespace: $2}}}
 clusters:
 - name: hostcluster
   cluster: {server: "https://$address", certificate-authority-data: $(base64 -w0 $authority)}
@@ -48,7 +49,8 @@ kubectl apply -f config/samples/tenant.yaml -f config/local/bob.yaml > /dev/null
 sign_in alice
 sign_in bob
 sign_in root --super-admin
-for name in alice bob root; do
-  write_kubeconfig $name
-  printf 'KUBECONFIG=%s kubectl auth whoami\n' ".local/$name.kubeconfig"
-done
+write_kubeconfig alice tenant-alice-default
+write_kubeconfig bob tenant-bob-default
+write_kubeconfig root
+printf 'KUBECONFIG=.local/%s.kubeconfig kubectl get cloudspaces\n' alice bob
+printf 'KUBECONFIG=.local/root.kubeconfig kubectl get cloudspaces,accounts -A\n'

@@ -41,8 +41,12 @@ progress() {
   kubectl get tenants.tenancy.kubeopera.io -o jsonpath='{range .items[*]}{"  "}{.metadata.name}: {.status.conditions[?(@.type=="Ready")].message}{"\n"}{end}' | head -20
 }
 
+# remove_view comes first: Kubernetes ends no namespace while an API service that it knows of does not answer.
+remove_view() { kubectl delete apiservice v1alpha1.view.kubeopera.io --ignore-not-found; }
+
 delete_customers() {
   local left names end=$((SECONDS + timeout)) shown=""
+  remove_view
   kubectl delete tenants.tenancy.kubeopera.io --all --wait=false
   while left=$(customers) && [ -n "$left" ]; do
     [ $SECONDS -lt $end ] || stop "these are still there after ${timeout}s; docs/operations.md has the reasons. Nothing else was removed:
@@ -87,9 +91,10 @@ remove_sources() {
 
 remove_customers
 say 'Tenants: none'
+remove_view
 kubectl -n $system delete deployment tenant-controller --ignore-not-found --cascade=foreground --timeout=120s
 remove_sources
-for part in admission rbac auth manager core crd; do
+for part in apiserver admission rbac auth manager core crd; do
   kubectl delete -k config/$part --ignore-not-found --timeout=300s
 done
 say 'The platform is gone. Flux stays: it was there before.'

@@ -145,6 +145,9 @@ func (c CloudSpace) ServiceHost() string { return c.host + "." + c.HostNamespace
 // Endpoint is the URL of the CloudSpace's API server within the host cluster.
 func (c CloudSpace) Endpoint() string { return "https://" + c.ServiceHost() + ":443" }
 
+// IsTenantID tells whether a text can be the id of a tenant.
+func IsTenantID(id string) bool { return validTenantID(id) }
+
 func validTenantID(id string) bool { return len(id) <= MaxTenantID && part.MatchString(id) }
 
 func validCloudSpaceName(name string) bool {

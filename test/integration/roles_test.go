@@ -69,7 +69,10 @@ func TestWhatAdministratorsAndCustomersMayDo(t *testing.T) {
 	everywhere := append([]string{
 		all + "tenancy.kubeopera.io/cloudspaces", all + "tenancy.kubeopera.io/tenantquotas", all + "tenancy.kubeopera.io/tenants",
 		reading + "/events", reading + "events.k8s.io/events", reading + "/namespaces", reading + "/resourcequotas",
+		"get,list,watch,create,update,patch,delete,deletecollection view.kubeopera.io/cloudspaces", reading + "view.kubeopera.io/accounts",
 	}, anybody...)
+	// The view shows them their own, or refuses.
+	customer := append([]string{reading + "view.kubeopera.io/cloudspaces", reading + "view.kubeopera.io/accounts"}, anybody...)
 	// Where the platform's own provider is installed, they keep its users.
 	core := []string{"get,patch /secrets auth-service-users"}
 	platform := append([]string{
@@ -86,9 +89,9 @@ func TestWhatAdministratorsAndCustomersMayDo(t *testing.T) {
 		"an administrator, in a host namespace":        {administrator, "vcluster-alice-default", everywhere},
 		"an administrator, in kubeopera-system":        {administrator, "kubeopera-system", platform},
 		"an administrator, in kubeopera-core":          {administrator, "kubeopera-core", append(core, platform...)},
-		"a customer, anywhere":                         {claims{"sub": "rights"}, "default", anybody},
-		"a customer, in the platform's namespace":      {claims{"sub": "rights"}, "kubeopera-system", anybody},
-		"a customer who is no member, in the tenant's": {claims{"sub": "rights"}, "tenant-alice-default", anybody},
+		"a customer, anywhere":                         {claims{"sub": "rights"}, "default", customer},
+		"a customer, in the platform's namespace":      {claims{"sub": "rights"}, "kubeopera-system", customer},
+		"a customer who is no member, in the tenant's": {claims{"sub": "rights"}, "tenant-alice-default", customer},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,16 @@ SPDX-License-Identifier: Apache-2.0
 {{- end -}}
 {{- end }}
 
+{{/* The image of kubeopera-api. Takes the root context. */}}
+{{- define "cloud-runner.viewImage" -}}
+{{- $image := .Values.view.image -}}
+{{- if $image.digest -}}
+{{ printf "%s/%s@%s" .Values.image.registry $image.repository $image.digest }}
+{{- else -}}
+{{ printf "%s/%s:%s" .Values.image.registry $image.repository ($image.tag | default .Chart.AppVersion) }}
+{{- end -}}
+{{- end }}
+
 {{/* The PlatformConfig as the operator reads it. Takes the root context. */}}
 {{- define "cloud-runner.platformConfig" -}}
 {{ toYaml .Values.platformConfig }}

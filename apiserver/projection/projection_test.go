@@ -1,0 +1,234 @@
+// Copyright The Tantilium Cloud Runner Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package projection
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"sigs.k8s.io/yaml"
+
+	tenancyv1alpha1 "github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	viewv1alpha1 "github.com/tantilium/cloud-runner/apis/view/v1alpha1"
+)
+
+func read(t *testing.T, file string) *unstructured.Unstructured {
+	t.Helper()
+	text, err := os.ReadFile("testdata/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &unstructured.Unstructured{}
+	if err := yaml.UnmarshalStrict(text, &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestWhatIsShown(t *testing.T) {
+	t.Parallel()
+	for kind, show := range map[string]func(*unstructured.Unstructured){"cloudspace": CloudSpace, "account": Account} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			o := read(t, kind+".stored.yaml")
+			show(o)
+			if diff := cmp.Diff(read(t, kind+".shown.yaml").Object, o.Object); diff != "" {
+				t.Errorf("what is shown (-want +got):\n%s", diff)
+			}
+			text, err := o.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, hidden := range []string{"vcluster-", "canary", "kubeopera-system", "finalizer"} {
+				if strings.Contains(string(text), hidden) {
+					t.Errorf("%s is shown: %s", hidden, text)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatIsStored(t *testing.T) {
+	t.Parallel()
+	stored := read(t, "cloudspace.stored.yaml")
+	o := stored.DeepCopy()
+	CloudSpace(o)
+	StoredCloudSpace(o, stored)
+	delete(stored.Object, "status")
+	stored.SetManagedFields(nil)
+	if diff := cmp.Diff(stored.Object, o.Object); diff != "" {
+		t.Errorf("what was shown is stored otherwise (-want +got):\n%s", diff)
+	}
+}
+
+func TestUIDsTurnBack(t *testing.T) {
+	t.Parallel()
+	for _, uid := range []string{"00000000-0000-4000-8000-000000000000", "ffffffff-ffff-4fff-bfff-ffffffffffff", "3f1c9a52-7d84-4e0b-9c61-d2a8b75e4f10"} {
+		turned := UID(uid)
+		if turned == uid || !uuid.MatchString(turned) || turned[14] != '4' || turned[19] != uid[19] {
+			t.Errorf("%s becomes %s", uid, turned)
+		}
+		if UID(turned) != uid {
+			t.Errorf("%s does not turn back", uid)
+		}
+	}
+	for _, other := range []string{"", "x", "not-a-uid", "3f1c9a52-7d84-4e0b-9c61-d2a8b75e4f10-more"} {
+		if UID(other) != other {
+			t.Errorf("%q is no UID, and was turned", other)
+		}
+	}
+}
+
+// Every reason that the operator gives has words for tenants.
+func TestEveryReasonHasWords(t *testing.T) {
+	t.Parallel()
+	file, err := parser.ParseFile(token.NewFileSet(), "../../apis/tenancy/v1alpha1/conditions.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || len(spec.Values) != 1 || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
+			return true
+		}
+		literal, ok := spec.Values[0].(*ast.BasicLit)
+		if !ok {
+			return true
+		}
+		reason, err := strconv.Unquote(literal.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found++
+		if _, known := said[reason]; !known {
+			t.Errorf("there are no words for %s", reason)
+		}
+		return true
+	})
+	if found != len(said) {
+		t.Errorf("there are words for %d reasons, and %d reasons", len(said), found)
+	}
+}
+
+func TestMessage(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ reason, words, want string }{
+		"what administrators read stays with them": {tenancyv1alpha1.ReasonImagePullFailed, "image registry.canary/a cannot be pulled", said[tenancyv1alpha1.ReasonImagePullFailed]},
+		"what was asked for comes through":         {tenancyv1alpha1.ReasonQuotaExhausted, "missing is cpu 2", "missing is cpu 2"},
+		"but nothing of the host":                  {tenancyv1alpha1.ReasonQuotaExhausted, "waiting for namespace vcluster-a to go", said[tenancyv1alpha1.ReasonQuotaExhausted]},
+		"a reason of a newer operator":             {"Newer", "canary", notYet},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := message(tt.reason, tt.words); got != tt.want {
+				t.Errorf("%q, not %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// A selector of states selects the same objects as the selector of phases that is made of it.
+func TestSelectPhase(t *testing.T) {
+	t.Parallel()
+	all := []tenancyv1alpha1.CloudSpacePhase{"", "Pending", "Provisioning", "InstallingFlux", "Active", "Failed", "Suspended", "Deleting"}
+	for _, text := range []string{
+		"status.state=provisioning", "status.state=active", "status.state!=active", "status.state!=deleting,status.state!=failed", "status.state=deleting",
+		"metadata.name=a", "metadata.name!=a,status.state=active",
+	} {
+		states := fields.ParseSelectorOrDie(text)
+		selector, err := SelectPhase(states)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		for _, phase := range all {
+			stored := fields.Set{"metadata.name": "a", "status.phase": string(phase)}
+			shown := fields.Set{"metadata.name": "a", "status.state": string(stateOf(string(phase)))}
+			if selector.Matches(stored) != states.Matches(shown) {
+				t.Errorf("%s: %s is selected otherwise", text, phase)
+			}
+		}
+	}
+	for _, text := range []string{"status.state=Active", "status.state!=provisioning", "status.state="} {
+		if selector, err := SelectPhase(fields.ParseSelectorOrDie(text)); err == nil {
+			t.Errorf("%s becomes %s", text, selector)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	resource, kind := viewv1alpha1.Resource("cloudspaces"), viewv1alpha1.SchemeGroupVersion.WithKind("CloudSpace")
+	stored := tenancyv1alpha1.Resource("cloudspaces")
+	quota := apierrors.NewForbidden(stored, "a", errString("exceeded quota: cloudspace, requested: count/cloudspaces.tenancy.kubeopera.io=1"))
+	for name, tt := range map[string]struct {
+		err  error
+		want string
+		code int32
+	}{
+		"not found":      {apierrors.NewNotFound(stored, "a"), `cloudspaces.view.kubeopera.io "a" not found`, 404},
+		"already there":  {apierrors.NewAlreadyExists(stored, "a"), `cloudspaces.view.kubeopera.io "a" already exists`, 409},
+		"a conflict":     {apierrors.NewConflict(stored, "a", errString("newer")), `Operation cannot be fulfilled on cloudspaces.view.kubeopera.io "a": newer`, 409},
+		"an invalid one": {apierrors.NewInvalid(tenancyv1alpha1.SchemeGroupVersion.WithKind("CloudSpace").GroupKind(), "a", nil), `CloudSpace.view.kubeopera.io "a" is invalid`, 422},
+		"a quota's own words stay true": {quota,
+			`cloudspaces.view.kubeopera.io "a" is forbidden: exceeded quota: cloudspace, requested: count/cloudspaces.tenancy.kubeopera.io=1`, 403},
+		"the server's own rights are nobody's business": {
+			apierrors.NewForbidden(stored, "a", errString(`User "system:serviceaccount:kubeopera-core:kubeopera-api" cannot get resource`)), "Internal error occurred: the platform may not do this for you", 500},
+		"nor is its network": {errString("dial tcp 10.0.0.1:443: refused"), "Internal error occurred: kube-apiserver could not be asked", 500},
+		"too many requests":  {apierrors.NewTooManyRequests("wait", 3), "wait", 429},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := Error(tt.err, resource, kind, "a")
+			status, _ := got.(apierrors.APIStatus)
+			if got.Error() != tt.want || status.Status().Code != tt.code {
+				t.Errorf("it is %d %q", status.Status().Code, got)
+			}
+			if details := status.Status().Details; details != nil && details.Group == tenancyv1alpha1.SchemeGroupVersion.Group {
+				t.Errorf("details are of %+v", details)
+			}
+		})
+	}
+	if retry, found := apierrors.SuggestsClientDelay(Error(apierrors.NewTooManyRequests("wait", 3), resource, kind, "a")); !found || retry != 3 {
+		t.Error("when to try again is lost")
+	}
+}
+
+type errString string
+
+func (e errString) Error() string { return string(e) }
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for text, refused := range map[string]bool{
+		`{}`:                                     false,
+		`{"metadata":{"name":"a"}}`:              false,
+		`{"metadata":{"finalizers":[]}}`:         false,
+		`{"metadata":{"finalizers":["a"]}}`:      true,
+		`{"metadata":{"finalizers":"a"}}`:        true,
+		`{"metadata":{"ownerReferences":[{}]}}`:  true,
+		`{"metadata":"a"}`:                       true,
+		`{"metadata":{"annotations":{"a":"b"}}}`: false,
+		`{"metadata":{"annotations":{"tenancy.kubeopera.io/template":"b"}}}`:        true,
+		`{"metadata":{"annotations":{"tenancy.kubeopera.io/retry-requested":"b"}}}`: false,
+	} {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		if got := Refused(o) != ""; got != refused {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
