@@ -129,6 +129,8 @@ func (h *host) identities(t *testing.T) {
 
 	t.Run("a customer is who the contract says", func(t *testing.T) { whoACustomerIs(t, judy) })
 	t.Run("a customer sees what is theirs, and nothing of others", func(t *testing.T) { whatCustomersSee(t, judy, kim) })
+	t.Run("the view shows each their own", func(t *testing.T) { h.viewOfTheirOwn(t, judy, kim) })
+	t.Run("without the view all but namespaces goes on", h.viewStopped)
 	t.Run("an administrator makes another", func(t *testing.T) { h.administratorsMakeAdministrators(t, root) })
 	t.Run("a token that breaks the contract is refused, whoever signed it", h.tokensThatBreakTheContract)
 	t.Run("who is a member no more gets no token", func(t *testing.T) { h.memberNoMore(t, kim) })
