@@ -63,7 +63,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err := keepCertificate(ctx, o, host, client); err != nil {
 		return err
 	}
-	server, err := newServer(o, host, client)
+	server, err := newServer(o, host, client) //nolint:contextcheck // what it does when a Tenant changes outlives this call
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func newServer(o *Options, host *rest.Config, client kubernetes.Interface) (*gen
 		return nil, err
 	}
 	scopes := newResolver(tenants, client, config.Authorization.Authorizer)
-	if _, err := tenants.Informer().AddEventHandler(scopes.TenantsChanged()); err != nil { //nolint:contextcheck // changes outlive the start
+	if _, err := tenants.Informer().AddEventHandler(scopes.TenantsChanged()); err != nil {
 		return nil, err
 	}
 	stores, err := newStores(host, scopes)

@@ -181,10 +181,13 @@ func TestErrors(t *testing.T) {
 		"already there":  {apierrors.NewAlreadyExists(stored, "a"), `cloudspaces.view.kubeopera.io "a" already exists`, 409},
 		"a conflict":     {apierrors.NewConflict(stored, "a", errString("newer")), `Operation cannot be fulfilled on cloudspaces.view.kubeopera.io "a": newer`, 409},
 		"an invalid one": {apierrors.NewInvalid(tenancyv1alpha1.SchemeGroupVersion.WithKind("CloudSpace").GroupKind(), "a", nil), `CloudSpace.view.kubeopera.io "a" is invalid`, 422},
-		"a quota's own words stay true": {quota,
-			`cloudspaces.view.kubeopera.io "a" is forbidden: exceeded quota: cloudspace, requested: count/cloudspaces.tenancy.kubeopera.io=1`, 403},
+		"a quota's own words stay true": {
+			quota, `cloudspaces.view.kubeopera.io "a" is forbidden: exceeded quota: cloudspace, requested: count/cloudspaces.tenancy.kubeopera.io=1`, 403,
+		},
 		"the server's own rights are nobody's business": {
-			apierrors.NewForbidden(stored, "a", errString(`User "system:serviceaccount:kubeopera-core:kubeopera-api" cannot get resource`)), "Internal error occurred: the platform may not do this for you", 500},
+			apierrors.NewForbidden(stored, "a", errString(`User "system:serviceaccount:kubeopera-core:kubeopera-api" cannot get resource`)),
+			"Internal error occurred: the platform may not do this for you", 500,
+		},
 		"nor is its network": {errString("dial tcp 10.0.0.1:443: refused"), "Internal error occurred: kube-apiserver could not be asked", 500},
 		"too many requests":  {apierrors.NewTooManyRequests("wait", 3), "wait", 429},
 	} {
