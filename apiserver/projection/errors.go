@@ -5,6 +5,7 @@ package projection
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,7 +34,7 @@ func Status(stored *metav1.Status, resource schema.GroupResource, kind schema.Gr
 		return &hidden
 	}
 	shown := stored.DeepCopy()
-	shown.Message = inWords(shown, resource, kind)
+	shown.Message = inWords(shown.Message, resource, kind)
 	if shown.Details != nil && shown.Details.Group == tenancyv1alpha1.SchemeGroupVersion.Group {
 		shown.Details.Group = resource.Group
 	}
@@ -41,7 +42,7 @@ func Status(stored *metav1.Status, resource schema.GroupResource, kind schema.Gr
 		shown.Details.UID = types.UID(UID(string(shown.Details.UID)))
 		shown.Details.Kind = kindOf(shown.Details.Kind, resource, kind)
 		for i := range shown.Details.Causes {
-			shown.Details.Causes[i].Message = UIDs(shown.Details.Causes[i].Message)
+			shown.Details.Causes[i].Message = inWords(shown.Details.Causes[i].Message, resource, kind)
 		}
 	}
 	if name != "" && shown.Reason == metav1.StatusReasonNotFound {
@@ -59,10 +60,14 @@ func aboutUs(status *metav1.Status) bool {
 // conflictBegins is how Kubernetes begins to tell of conflicts.
 const conflictBegins = "Operation cannot be fulfilled on "
 
-// inWords puts the view's resource or kind where a message begins with the stored one's. What else it says is somebody's own text, such as
-// that of a quota, which counts what is stored.
-func inWords(status *metav1.Status, resource schema.GroupResource, kind schema.GroupVersionKind) string {
-	text := UIDs(status.Message)
+// whereStored is how kube-apiserver tells by which key an object is stored.
+var whereStored = regexp.MustCompile(`StorageError: invalid object, Code: \d+, Key: \S+, ResourceVersion: \d+, AdditionalErrorMsg: `)
+
+// inWords puts the view's resource or kind where a message begins with the stored one's, and the view's version in place of the stored one.
+// What else it says is somebody's own text, such as that of a quota, which counts what is stored.
+func inWords(text string, resource schema.GroupResource, kind schema.GroupVersionKind) string {
+	text = whereStored.ReplaceAllString(UIDs(text), "")
+	text = strings.ReplaceAll(text, tenancyv1alpha1.SchemeGroupVersion.String(), kind.GroupVersion().String())
 	of := "." + tenancyv1alpha1.SchemeGroupVersion.Group
 	for _, stored := range []struct{ begins, shown string }{
 		{"cloudspaces" + of, resource.String()},

@@ -4,11 +4,14 @@
 package projection
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	tenancyv1alpha1 "github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
@@ -81,16 +84,30 @@ func setAnnotations(o *unstructured.Unstructured, annotations map[string]string)
 	o.SetAnnotations(annotations)
 }
 
+// Malformed tells what in the metadata of an object is not of the type that it must be. Nothing else here looks at types: what cannot be
+// read would pass for what is not there.
+func Malformed(o *unstructured.Unstructured) error {
+	metadata, found := o.Object["metadata"]
+	if !found {
+		return nil
+	}
+	fields, isObject := metadata.(object)
+	if !isObject {
+		return errors.New("metadata must be an object")
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &metav1.ObjectMeta{}); err != nil {
+		return fmt.Errorf("metadata cannot be read: %w", err)
+	}
+	return nil
+}
+
 // Refused says what in the metadata of an object of the view nobody may set through the view; empty when there is nothing.
 func Refused(o *unstructured.Unstructured) string {
-	metadata, found, err := unstructured.NestedMap(o.Object, "metadata")
-	if err != nil || !found && o.Object["metadata"] != nil {
-		return "metadata must be an object"
-	}
-	for _, field := range []string{"finalizers", "ownerReferences"} {
-		if values, isList := metadata[field].([]any); metadata[field] != nil && (!isList || len(values) > 0) {
-			return "metadata." + field + " cannot be set"
-		}
+	switch {
+	case len(o.GetFinalizers()) > 0:
+		return "metadata.finalizers cannot be set"
+	case len(o.GetOwnerReferences()) > 0:
+		return "metadata.ownerReferences cannot be set"
 	}
 	for key := range o.GetAnnotations() {
 		if hidden(key) {

@@ -219,9 +219,7 @@ func TestRefused(t *testing.T) {
 		`{"metadata":{"name":"a"}}`:              false,
 		`{"metadata":{"finalizers":[]}}`:         false,
 		`{"metadata":{"finalizers":["a"]}}`:      true,
-		`{"metadata":{"finalizers":"a"}}`:        true,
 		`{"metadata":{"ownerReferences":[{}]}}`:  true,
-		`{"metadata":"a"}`:                       true,
 		`{"metadata":{"annotations":{"a":"b"}}}`: false,
 		`{"metadata":{"annotations":{"tenancy.kubeopera.io/template":"b"}}}`:        true,
 		`{"metadata":{"annotations":{"tenancy.kubeopera.io/retry-requested":"b"}}}`: false,
@@ -232,6 +230,30 @@ func TestRefused(t *testing.T) {
 		}
 		if got := Refused(o) != ""; got != refused {
 			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
+
+func TestMalformed(t *testing.T) {
+	t.Parallel()
+	for text, malformed := range map[string]bool{
+		`{}`:                         false,
+		`{"metadata":{"name":"a"}}`:  false,
+		`{"metadata":null}`:          true,
+		`{"metadata":[]}`:            true,
+		`{"metadata":{"name":1}}`:    true,
+		`{"metadata":{"labels":[]}}`: true,
+		`{"metadata":{"finalizers":"a","annotations":{"a":"b"}}}`:                    true,
+		`{"metadata":{"annotations":{"a":1,"tenancy.kubeopera.io/template":"b"}}}`:   true,
+		`{"metadata":{"annotations":null,"creationTimestamp":null,"finalizers":[]}}`: false,
+		`{"metadata":{"generation":2,"managedFields":[{"fieldsV1":{"f:spec":{}}}]}}`: false,
+	} {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		if err := Malformed(o); (err != nil) != malformed {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

@@ -88,13 +88,25 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	handle := h.handler(resource, info, req)
-	if handle == nil {
+	if handle == nil || misplaced(info) {
 		refuse(w, req, info, apierrors.NewMethodNotSupported(groupResource(info), info.Verb))
 		return
 	}
 	req = req.WithContext(backend.WithUserAgent(req.Context(), req.UserAgent()))
 	metrics.InstrumentHandlerFunc(info.Verb, info.APIGroup, info.APIVersion, info.Resource, "", metrics.CleanScope(info), metrics.APIServerComponent,
 		false, "", handle)(w, req)
+}
+
+// misplaced tells that one object is to be made at another's place, or changed without saying which: rights are given by what the path says.
+func misplaced(info *request.RequestInfo) bool {
+	switch info.Verb {
+	case "create":
+		return info.Name != ""
+	case "update", "patch":
+		return info.Name == ""
+	default:
+		return false
+	}
 }
 
 // maxParts of a path: the resource and a name.

@@ -96,7 +96,8 @@ func (u untyped) SupportedMediaTypes() []runtime.SerializerInfo {
 		},
 		{
 			MediaType: runtime.ContentTypeProtobuf, MediaTypeType: "application", MediaTypeSubType: "vnd.kubernetes.protobuf",
-			Serializer: protobuf.NewSerializer(u, u),
+			Serializer:       protobuf.NewSerializer(u, u),
+			StrictSerializer: protobuf.NewSerializer(u, u),
 			StreamSerializer: &runtime.StreamSerializerInfo{
 				Serializer: protobuf.NewRawSerializer(u, u), Framer: protobuf.LengthDelimitedFramer,
 			},

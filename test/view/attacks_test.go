@@ -228,11 +228,21 @@ func targetOf(resource, verb, at string) target {
 // attack does one thing, as a dry run, and gives the answer's code. What comes back of the other tenant is an error whatever the code.
 func attack(t *testing.T, caller person, resource, verb, at string) int {
 	t.Helper()
+	code, text := answerTo(t, caller, attackRequest(t, targetOf(resource, verb, at), resource, verb))
+	foreign := map[bool]string{true: "Of attack-a", false: "Of attack-b"}[strings.Contains(caller.UserName, "bob")]
+	if code == http.StatusOK && caller.UserName != superAdmin().UserName && strings.Contains(text, foreign) {
+		t.Errorf("the answer has something of the other tenant in it: %s", text)
+	}
+	return code
+}
+
+// answerTo sends a request as somebody, and gives the answer's code and text.
+func answerTo(t *testing.T, caller person, request *http.Request) (code int, text string) {
+	t.Helper()
 	client, err := rest.HTTPClientFor(caller.config())
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := attackRequest(t, targetOf(resource, verb, at), resource, verb)
 	answer, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -242,11 +252,7 @@ func attack(t *testing.T, caller person, resource, verb, at string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign := map[bool]string{true: "Of attack-a", false: "Of attack-b"}[strings.Contains(caller.UserName, "bob")]
-	if answer.StatusCode == http.StatusOK && caller.UserName != superAdmin().UserName && strings.Contains(string(body), foreign) {
-		t.Errorf("the answer has something of the other tenant in it: %s", body)
-	}
-	return answer.StatusCode
+	return answer.StatusCode, string(body)
 }
 
 func attackRequest(t *testing.T, at target, resource, verb string) *http.Request {

@@ -138,10 +138,10 @@ func readConfiguration(req *http.Request, limit int64, namespace, name string) (
 	if err := yaml.UnmarshalStrict(body, &o.Object); err != nil {
 		return nil, apierrors.NewBadRequest("error decoding YAML: " + err.Error())
 	}
-	if err := about(o, namespace, name); err != nil {
+	if err := checkMetadata(o); err != nil {
 		return nil, err
 	}
-	return o, checkMetadata(o)
+	return o, about(o, namespace, name)
 }
 
 func about(o *unstructured.Unstructured, namespace, name string) error {

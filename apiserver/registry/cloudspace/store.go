@@ -199,8 +199,11 @@ func storedPreconditions(options *metav1.DeleteOptions) *metav1.DeleteOptions {
 	return options
 }
 
-// checkMetadata refuses what a tenant cannot set, before anything is asked of kube-apiserver.
+// checkMetadata refuses what no object can have and what a tenant cannot set, before anything is asked of kube-apiserver.
 func checkMetadata(o *unstructured.Unstructured) error {
+	if err := projection.Malformed(o); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
 	if refused := projection.Refused(o); refused != "" {
 		return apierrors.NewForbidden(resource, o.GetName(), errors.New(refused))
 	}
@@ -211,6 +214,9 @@ func asObject(o runtime.Object) (*unstructured.Unstructured, error) {
 	asked, ok := o.(*unstructured.Unstructured)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("not a CloudSpace: %T", o))
+	}
+	if asked.GetKind() != kind.Kind {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the kind in the data, %s, is not %s", asked.GetKind(), kind.Kind))
 	}
 	return asked, nil
 }
