@@ -22,7 +22,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -274,10 +277,27 @@ func copyPart(part client.Object, rename func([]byte) []byte) error {
 	if err := json.Unmarshal(rename(text), into); err != nil {
 		return err
 	}
-	if err := api.Create(backgroundContext, into); err != nil {
+	if err := createPatiently(into); err != nil {
 		return err
 	}
 	return copyStatus(part, into, rename)
+}
+
+// createPatiently tries again what the API server was too busy for. It may have been made all the same.
+func createPatiently(object client.Object) error {
+	patience := wait.Backoff{Steps: 5, Duration: time.Second, Factor: 2, Jitter: 0.5}
+	busy := func(err error) bool {
+		return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsConflict(err)
+	}
+	tried := false
+	return retry.OnError(patience, busy, func() error {
+		err := api.Create(backgroundContext, object)
+		if tried && apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		tried = true
+		return err
+	})
 }
 
 // copyStatus writes the status that another object has, if it has one.
