@@ -112,7 +112,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	applier := apply.Applier{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Memory: apply.NewMemory()}
-	recorder := quietRecorder{EventRecorder: mgr.GetEventRecorder("tenant-controller"), namespaces: mgr.GetClient()}
+	recorder := tenantsRecorder{quietRecorder{EventRecorder: mgr.GetEventRecorder("tenant-controller"), namespaces: mgr.GetClient()}}
 	tenants := &tenant.Reconciler{Applier: applier, Platform: o.Platform, Recorder: recorder, Clock: o.Clock}
 	tenantQuotas := &tenantquota.Reconciler{Applier: applier, Platform: o.Platform, Clock: o.Clock}
 	cloudSpaces := &cloudspace.Reconciler{

@@ -8,6 +8,7 @@ import (
 
 	tenancyv1alpha1 "github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 	viewv1alpha1 "github.com/tantilium/cloud-runner/apis/view/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/words"
 )
 
 type object = map[string]any
@@ -77,11 +78,11 @@ func showConditions(stored []any) []any {
 			continue
 		}
 		reason, _ := condition["reason"].(string)
-		words, _ := condition["message"].(string)
+		said, _ := condition["message"].(string)
 		one := take(object{}, condition, "type", "status", "reason", "lastTransitionTime", "observedGeneration")
 		one["message"] = ""
-		if words != "" {
-			one["message"] = message(reason, words)
+		if said != "" {
+			one["message"] = words.Of(reason, said)
 		}
 		shown = append(shown, one)
 	}

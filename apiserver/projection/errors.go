@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	tenancyv1alpha1 "github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/names"
 )
 
 // Error turns an answer of kube-apiserver about a stored object into one about the view's. Code, reason, causes and when to try again stay.
@@ -39,7 +40,7 @@ func Status(stored *metav1.Status, resource schema.GroupResource, kind schema.Gr
 		shown.Details.Group = resource.Group
 	}
 	if shown.Details != nil {
-		shown.Details.UID = types.UID(UID(string(shown.Details.UID)))
+		shown.Details.UID = types.UID(names.ViewUID(string(shown.Details.UID)))
 		shown.Details.Kind = kindOf(shown.Details.Kind, resource, kind)
 		for i := range shown.Details.Causes {
 			shown.Details.Causes[i].Message = inWords(shown.Details.Causes[i].Message, resource, kind)
@@ -66,7 +67,7 @@ var whereStored = regexp.MustCompile(`StorageError: invalid object, Code: \d+, K
 // inWords puts the view's resource or kind where a message begins with the stored one's, and the view's version in place of the stored one.
 // What else it says is somebody's own text, such as that of a quota, which counts what is stored.
 func inWords(text string, resource schema.GroupResource, kind schema.GroupVersionKind) string {
-	text = whereStored.ReplaceAllString(UIDs(text), "")
+	text = whereStored.ReplaceAllString(names.ViewUIDs(text), "")
 	text = strings.ReplaceAll(text, tenancyv1alpha1.SchemeGroupVersion.String(), kind.GroupVersion().String())
 	of := "." + tenancyv1alpha1.SchemeGroupVersion.Group
 	for _, stored := range []struct{ begins, shown string }{

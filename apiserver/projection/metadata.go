@@ -16,6 +16,7 @@ import (
 
 	tenancyv1alpha1 "github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 	viewv1alpha1 "github.com/tantilium/cloud-runner/apis/view/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/names"
 )
 
 // reserved begins the platform's own labels and annotations.
@@ -29,7 +30,7 @@ func hidden(annotation string) bool {
 // showMetadata turns the metadata of a stored object into the view's. Finalizers and owners are left out: the garbage collector would act
 // on them here, where nothing is stored.
 func showMetadata(o *unstructured.Unstructured) {
-	o.SetUID(types.UID(UID(string(o.GetUID()))))
+	o.SetUID(types.UID(names.ViewUID(string(o.GetUID()))))
 	o.SetFinalizers(nil)
 	o.SetOwnerReferences(nil)
 	if annotations := o.GetAnnotations(); annotations != nil {
@@ -73,7 +74,7 @@ func storeMetadata(o, stored *unstructured.Unstructured) {
 	}
 	o.SetManagedFields(nil)
 	if uid := o.GetUID(); uid != "" {
-		o.SetUID(types.UID(UID(string(uid))))
+		o.SetUID(types.UID(names.ViewUID(string(uid))))
 	}
 }
 

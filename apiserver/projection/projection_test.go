@@ -4,11 +4,7 @@
 package projection
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -68,73 +64,6 @@ func TestWhatIsStored(t *testing.T) {
 	stored.SetManagedFields(nil)
 	if diff := cmp.Diff(stored.Object, o.Object); diff != "" {
 		t.Errorf("what was shown is stored otherwise (-want +got):\n%s", diff)
-	}
-}
-
-func TestUIDsTurnBack(t *testing.T) {
-	t.Parallel()
-	for _, uid := range []string{"00000000-0000-4000-8000-000000000000", "ffffffff-ffff-4fff-bfff-ffffffffffff", "3f1c9a52-7d84-4e0b-9c61-d2a8b75e4f10"} {
-		turned := UID(uid)
-		if turned == uid || !uuid.MatchString(turned) || turned[14] != '4' || turned[19] != uid[19] {
-			t.Errorf("%s becomes %s", uid, turned)
-		}
-		if UID(turned) != uid {
-			t.Errorf("%s does not turn back", uid)
-		}
-	}
-	for _, other := range []string{"", "x", "not-a-uid", "3f1c9a52-7d84-4e0b-9c61-d2a8b75e4f10-more"} {
-		if UID(other) != other {
-			t.Errorf("%q is no UID, and was turned", other)
-		}
-	}
-}
-
-// Every reason that the operator gives has words for tenants.
-func TestEveryReasonHasWords(t *testing.T) {
-	t.Parallel()
-	file, err := parser.ParseFile(token.NewFileSet(), "../../apis/tenancy/v1alpha1/conditions.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := 0
-	ast.Inspect(file, func(n ast.Node) bool {
-		spec, ok := n.(*ast.ValueSpec)
-		if !ok || len(spec.Values) != 1 || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
-			return true
-		}
-		literal, ok := spec.Values[0].(*ast.BasicLit)
-		if !ok {
-			return true
-		}
-		reason, err := strconv.Unquote(literal.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found++
-		if _, known := said[reason]; !known {
-			t.Errorf("there are no words for %s", reason)
-		}
-		return true
-	})
-	if found != len(said) {
-		t.Errorf("there are words for %d reasons, and %d reasons", len(said), found)
-	}
-}
-
-func TestMessage(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct{ reason, words, want string }{
-		"what administrators read stays with them": {tenancyv1alpha1.ReasonImagePullFailed, "image registry.canary/a cannot be pulled", said[tenancyv1alpha1.ReasonImagePullFailed]},
-		"what was asked for comes through":         {tenancyv1alpha1.ReasonQuotaExhausted, "missing is cpu 2", "missing is cpu 2"},
-		"but nothing of the host":                  {tenancyv1alpha1.ReasonQuotaExhausted, "waiting for namespace vcluster-a to go", said[tenancyv1alpha1.ReasonQuotaExhausted]},
-		"a reason of a newer operator":             {"Newer", "canary", notYet},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := message(tt.reason, tt.words); got != tt.want {
-				t.Errorf("%q, not %q", got, tt.want)
-			}
-		})
 	}
 }
 

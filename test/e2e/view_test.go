@@ -66,6 +66,7 @@ func (h *host) viewOfTheirOwn(t *testing.T, judy, kim *person) {
 	g.Expect(err).NotTo(HaveOccurred(), "nothing is to be changed: %s", out)
 	can(judy, "wait", "-n", "tenant-judy-default", "cloudspace/staging", "--for=jsonpath={.status.state}=active", "--timeout=5m")
 	g.Expect(can(judy, "get", "cloudspaces", "-A", "--field-selector", "status.state=active")).To(ContainSubstring("staging"))
+	g.Expect(can(judy, "describe", "cloudspace", "staging", "-n", "tenant-judy-default")).To(ContainSubstring("the CloudSpace is ready for use"), "its events")
 	g.Expect(can(judy, "describe", "cloudspace", "staging", "-n", "tenant-judy-default")).NotTo(Or(ContainSubstring("kubeopera-system"), ContainSubstring("Host")))
 	g.Expect(can(judy, "get", "accounts", "judy-default", "-o", "jsonpath={.status.quota.reserved.cloudspaces}")).NotTo(BeEmpty())
 	g.Expect(can(judy, "explain", "cloudspaces.spec.suspend")).To(ContainSubstring("takes control plane and workloads down"))

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tantilium/cloud-runner/apiserver/projection"
+	"github.com/tantilium/cloud-runner/internal/names"
 )
 
 // Apply handles apply patches. They are passed on as they are: only kube-apiserver, where the object is stored, knows which manager owns
@@ -97,7 +98,7 @@ func (s *Store) pinUnlessMayCreate(ctx context.Context, authz authorizer.Authori
 	if err != nil {
 		return s.failure(err, configuration.GetName())
 	}
-	uid := types.UID(projection.UID(string(stored.GetUID())))
+	uid := types.UID(names.ViewUID(string(stored.GetUID())))
 	if own := configuration.GetUID(); own != "" && own != uid {
 		return apierrors.NewConflict(resource, configuration.GetName(), fmt.Errorf("uid mismatch: the configuration is for %s", own))
 	}

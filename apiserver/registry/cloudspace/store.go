@@ -23,6 +23,7 @@ import (
 	"github.com/tantilium/cloud-runner/apiserver/projection"
 	"github.com/tantilium/cloud-runner/apiserver/registry"
 	"github.com/tantilium/cloud-runner/apiserver/scope"
+	"github.com/tantilium/cloud-runner/internal/names"
 )
 
 var (
@@ -193,7 +194,7 @@ func (s *Store) showStatus(result runtime.Object, name string) runtime.Object {
 func storedPreconditions(options *metav1.DeleteOptions) *metav1.DeleteOptions {
 	options = options.DeepCopy()
 	if options.Preconditions != nil && options.Preconditions.UID != nil {
-		uid := types.UID(projection.UID(string(*options.Preconditions.UID)))
+		uid := types.UID(names.ViewUID(string(*options.Preconditions.UID)))
 		options.Preconditions.UID = &uid
 	}
 	return options

@@ -1,7 +1,7 @@
 // Copyright The Tantilium Cloud Runner Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package projection
+package names
 
 import (
 	"regexp"
@@ -14,9 +14,9 @@ const mask = "5a1e7c93-b2d8-04f6-02e9-1c84d7a63f5b"
 
 var uuid = regexp.MustCompile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
-// UID turns the UID of a stored object into that of the view's, and back. They differ because the garbage collector takes two objects
+// ViewUID turns the UID of a stored object into that of the view's, and back. They differ because the garbage collector takes two objects
 // with one UID for the same; that it goes back without anything to look up keeps preconditions exact.
-func UID(uid string) string {
+func ViewUID(uid string) string {
 	if !uuid.MatchString(uid) || len(uid) != len(mask) {
 		return uid
 	}
@@ -29,8 +29,8 @@ func UID(uid string) string {
 	return string(turned)
 }
 
-// UIDs turns each UID in a text.
-func UIDs(text string) string { return uuid.ReplaceAllStringFunc(text, UID) }
+// ViewUIDs turns each UID in a text.
+func ViewUIDs(text string) string { return uuid.ReplaceAllStringFunc(text, ViewUID) }
 
 const digits = "0123456789abcdef"
 

@@ -1,9 +1,11 @@
 // Copyright The Tantilium Cloud Runner Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package projection
+// Package words is what tenants are told. The words of the operator are for administrators: they name pods, images and nodes of the host.
+package words
 
 import (
+	"cmp"
 	"strings"
 
 	tenancyv1alpha1 "github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
@@ -14,7 +16,7 @@ const (
 	platforms = "the platform cannot run it at the moment; its administrators can see why, and it is tried again"
 )
 
-// said is what a tenant is told for each reason. The words of the operator are for administrators: they name pods, images, nodes.
+// said is what a tenant is told for each reason of a condition.
 var said = map[string]string{
 	tenancyv1alpha1.ReasonSucceeded:            "",
 	tenancyv1alpha1.ReasonProvisioned:          "",
@@ -72,9 +74,9 @@ var own = map[string]bool{
 	tenancyv1alpha1.ReasonQuotaExhausted: true, tenancyv1alpha1.ReasonResizeBlocked: true,
 }
 
-// message is what a tenant is told for a reason. The operator's words are passed on only where they are about what the tenant asked for,
-// and name nothing of the host.
-func message(reason, words string) string {
+// Of a condition's reason: what a tenant is told. The operator's words are passed on only where they are about what the tenant asked for, and
+// name nothing of the host.
+func Of(reason, words string) string {
 	text, known := said[reason]
 	if !known {
 		return notYet
@@ -83,4 +85,22 @@ func message(reason, words string) string {
 		return words
 	}
 	return text
+}
+
+// events are those that are no phase and no condition. Where there is nothing, the operator's words are fit for everybody.
+var events = map[string]string{
+	"DriftFound":        "something of the control plane was altered by hand; it is put right",
+	"KubeconfigExpires": "",
+	"ReleaseMended":     "an installation that had been given up is tried again",
+}
+
+// OfEvent is what a tenant is told by an event. The words of phases, and of steps that are proven, are fit for everybody.
+func OfEvent(warning bool, reason, words string) string {
+	if text, known := events[reason]; known {
+		return cmp.Or(text, words)
+	}
+	if _, condition := said[reason]; condition || warning && reason != string(tenancyv1alpha1.CloudSpaceFailed) {
+		return Of(reason, words)
+	}
+	return words
 }
