@@ -4,6 +4,9 @@
 package apiserver
 
 import (
+	"maps"
+	"slices"
+
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,8 +30,9 @@ func discover(server *genericapiserver.GenericAPIServer, definitions map[string]
 
 	var resources []metav1.APIResource
 	aggregated := apidiscoveryv2.APIVersionDiscovery{Version: group.Version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}
-	for name, store := range stores {
-		one := apiResource(definitions[name], registry.Verbs(store))
+	// In an order that all replicas have: else what clients remember would be new to them at each other replica.
+	for _, name := range slices.Sorted(maps.Keys(stores)) {
+		one := apiResource(definitions[name], registry.Verbs(stores[name]))
 		resources = append(resources, one)
 		aggregated.Resources = append(aggregated.Resources, aggregatedResource(&one))
 	}

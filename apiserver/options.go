@@ -34,8 +34,7 @@ type Options struct {
 	versions basecompatibility.ComponentGlobalsRegistry
 }
 
-// watchTimeout is how long a watch lasts at least, if the client does not say; twice that at most. It bounds how long somebody who sees
-// everything goes on doing so after the right to was taken away.
+// watchTimeout is how long a watch lasts at least, in seconds, if the client does not say; twice that at most.
 const watchTimeout = 300
 
 // NewOptions gives options with their defaults.

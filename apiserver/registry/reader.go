@@ -18,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/util/flowcontrol"
+	"k8s.io/klog/v2"
 
 	"github.com/tantilium/cloud-runner/apiserver/backend"
 	"github.com/tantilium/cloud-runner/apiserver/projection"
@@ -65,6 +66,10 @@ func (r *Reader) ConvertToTable(context.Context, runtime.Object, runtime.Object)
 func (r *Reader) Visible(ctx context.Context, name string) (user.Info, scope.Scope, error) {
 	caller, _ := request.UserFrom(ctx)
 	visible, err := r.Scopes.Resolve(ctx, caller)
+	if errors.Is(err, scope.ErrUnknown) {
+		klog.FromContext(ctx).Error(err, "A caller was turned away")
+		return nil, scope.Scope{}, apierrors.NewServiceUnavailable(scope.ErrUnknown.Error())
+	}
 	if err != nil {
 		return nil, scope.Scope{}, apierrors.NewForbidden(r.Resource, name, err)
 	}

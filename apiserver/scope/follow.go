@@ -30,16 +30,22 @@ var (
 func (r *Resolver) Follow(ctx context.Context, caller user.Info, scope Scope) (context.Context, context.CancelFunc) {
 	ctx, end := context.WithCancelCause(ctx)
 	ctx, stop := context.WithDeadlineCause(ctx, expiry(caller), ErrExpired)
+	ctx, leave := context.WithTimeout(ctx, longest)
 	w := &watched{caller: caller, scope: scope, end: end}
 	remove := r.watches.add(w)
 	// The membership may have ended since the scope was found out, when nobody followed it yet.
 	r.check(ctx, w)
 	return ctx, func() {
 		remove()
+		leave()
 		stop()
 		end(context.Canceled)
 	}
 }
+
+// longest is how long anybody is followed, however long they ask for. It bounds what nobody tells of: that an administrator's right was
+// taken away, or that a ServiceAccount is gone. Clients go on where they were.
+const longest = 10 * time.Minute
 
 // TenantsChanged is to be told of every change of a Tenant, after Tenants knows of it.
 func (r *Resolver) TenantsChanged() cache.ResourceEventHandler {

@@ -38,6 +38,11 @@ func Everything() Scope { return Scope{all: true} }
 // errNothing is what callers are told who may see nothing. It does not say why: whether a tenant exists is nobody's business.
 var errNothing = errors.New("you are a member of no tenant: sign in as one, or ask an administrator of the platform to make you one")
 
+// ErrUnknown says that it could not be found out what a caller may see. Callers are told no more of it: the rest is about the host cluster.
+var ErrUnknown = errors.New("what you may see cannot be found out at the moment: try again")
+
+func unknown(err error) error { return fmt.Errorf("%w: %w", ErrUnknown, err) }
+
 // Tenants gives the Tenant of a name, as it stands now or a moment ago.
 type Tenants interface {
 	Get(name string) (*v1alpha1.Tenant, error)
@@ -49,7 +54,7 @@ type Resolver struct {
 	Tenants Tenants
 	// NamespaceUID gives the UID of a namespace as it is now.
 	NamespaceUID func(ctx context.Context, name string) (string, error)
-	// Authorizer says who may list all CloudSpaces of the group tenancy.kubeopera.io: they see all here too.
+	// Authorizer says who may list all CloudSpaces and all Tenants of the group tenancy.kubeopera.io: they see all here too.
 	Authorizer authorizer.Authorizer
 
 	watches watches
@@ -76,7 +81,7 @@ func (r *Resolver) resolveTenant(ctx context.Context, caller user.Info, id strin
 		return Scope{}, errNothing
 	}
 	if err != nil {
-		return Scope{}, err
+		return Scope{}, unknown(err)
 	}
 	if !isMember(tenant, caller) {
 		return Scope{}, errNothing
@@ -96,7 +101,7 @@ func (r *Resolver) checkHome(ctx context.Context, tenant *v1alpha1.Tenant, calle
 	}
 	uid, err := r.NamespaceUID(ctx, namespace)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return err
+		return unknown(err)
 	}
 	if uid == "" || uid != tenant.Status.NamespaceUID {
 		return errNothing
@@ -105,15 +110,17 @@ func (r *Resolver) checkHome(ctx context.Context, tenant *v1alpha1.Tenant, calle
 }
 
 func (r *Resolver) resolveAll(ctx context.Context, caller user.Info) (Scope, error) {
-	decision, _, err := r.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User: caller, Verb: "list", APIGroup: v1alpha1.SchemeGroupVersion.Group, APIVersion: v1alpha1.SchemeGroupVersion.Version,
-		Resource: "cloudspaces", ResourceRequest: true,
-	})
-	if err != nil {
-		return Scope{}, err
-	}
-	if decision != authorizer.DecisionAllow {
-		return Scope{}, errNothing
+	for _, resource := range []string{"cloudspaces", "tenants"} {
+		decision, _, err := r.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
+			User: caller, Verb: "list", APIGroup: v1alpha1.SchemeGroupVersion.Group, APIVersion: v1alpha1.SchemeGroupVersion.Version,
+			Resource: resource, ResourceRequest: true,
+		})
+		if err != nil {
+			return Scope{}, unknown(err)
+		}
+		if decision != authorizer.DecisionAllow {
+			return Scope{}, errNothing
+		}
 	}
 	return Scope{all: true}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/onsi/gomega"
@@ -33,8 +34,11 @@ func (f fakeTenants) Get(name string) (*v1alpha1.Tenant, error) {
 // administrators lets the group system:masters do all.
 func administrators(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	for _, group := range a.GetUser().GetGroups() {
-		if group == user.SystemPrivilegedGroup && a.GetVerb() == "list" && a.GetResource() == "cloudspaces" && a.GetNamespace() == "" &&
-			a.GetAPIGroup() == "tenancy.kubeopera.io" {
+		if group == user.SystemPrivilegedGroup && a.GetVerb() == "list" && a.GetNamespace() == "" && a.GetAPIGroup() == "tenancy.kubeopera.io" {
+			return authorizer.DecisionAllow, "", nil
+		}
+		// Others count CloudSpaces; who the members of Tenants are is not for them.
+		if group == "monitoring" && a.GetVerb() == "list" && a.GetResource() == "cloudspaces" {
 			return authorizer.DecisionAllow, "", nil
 		}
 	}
@@ -87,8 +91,9 @@ func TestResolve(t *testing.T) {
 		"a ServiceAccount that is a member, and lives elsewhere": {caller: account("default"), refused: true},
 		"an administrator":                                       {caller: of("root", user.SystemPrivilegedGroup), want: Everything()},
 		"an administrator with a broken tenant":                  {caller: of("root", user.SystemPrivilegedGroup, "kubeopera:tenant:"), refused: true},
-		"anonymous":                                              {caller: of(user.Anonymous, user.SystemPrivilegedGroup), refused: true},
-		"nobody":                                                 {refused: true},
+		"who may list CloudSpaces, but not Tenants":              {caller: of("system:serviceaccount:monitoring:a", "monitoring"), refused: true},
+		"anonymous": {caller: of(user.Anonymous, user.SystemPrivilegedGroup), refused: true},
+		"nobody":    {refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -193,5 +198,44 @@ func TestFollowEndsWithTheToken(t *testing.T) {
 				t.Errorf("ended: %v", ended)
 			}
 		})
+	}
+}
+
+// Nobody tells when an administrator's right was taken away: the watch ends before long, quietly, and the next one is asked for anew.
+func TestNobodyIsFollowedForEver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := newTestResolver()
+		ctx, end := r.Follow(t.Context(), of("root", user.SystemPrivilegedGroup), Everything())
+		defer end()
+		time.Sleep(9 * time.Minute)
+		synctest.Wait()
+		if ctx.Err() != nil {
+			t.Error("it has ended")
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
+			t.Errorf("it goes on: %v", cause)
+		}
+	})
+}
+
+// What went wrong on the host is not for callers.
+func TestWhatCannotBeFoundOutIsUnknown(t *testing.T) {
+	t.Parallel()
+	r, _ := newTestResolver()
+	broken := errors.New("dial tcp 10.0.0.1:443")
+	r.NamespaceUID = func(context.Context, string) (string, error) { return "", broken }
+	r.Authorizer = authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+		return authorizer.DecisionNoOpinion, "", broken
+	})
+	for name, caller := range map[string]user.Info{
+		"whose namespace it is":        of("system:serviceaccount:tenant-a:gitops", "system:serviceaccounts:tenant-a"),
+		"whether it is administrators": of("root", user.SystemPrivilegedGroup),
+	} {
+		if _, err := r.Resolve(t.Context(), caller); !errors.Is(err, ErrUnknown) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
@@ -97,7 +98,10 @@ func readAuthorities(data map[string][]byte, now time.Time) ([]*x509.Certificate
 // readLeaf gives the certificate to serve with, if it is good.
 func readLeaf(data map[string][]byte, authorities []*x509.Certificate, names []string, now time.Time) *x509.Certificate {
 	all, err := cert.ParseCertsPEM(data[keyLeaf])
-	if err != nil || len(data[keyLeafKey]) == 0 {
+	if err != nil {
+		return nil
+	}
+	if _, err := tls.X509KeyPair(data[keyLeaf], data[keyLeafKey]); err != nil {
 		return nil
 	}
 	roots := x509.NewCertPool()

@@ -66,6 +66,7 @@ func TestWhenCertificatesAreRenewed(t *testing.T) {
 		"a year before the authority's end":    {at: authorityLasts - authorityRenews + time.Hour, leaf: true, authority: true},
 		"the certificate was removed":          {alter: func(d map[string][]byte) { delete(d, keyLeaf) }, leaf: true},
 		"the certificate's key was removed":    {alter: func(d map[string][]byte) { delete(d, keyLeafKey) }, leaf: true},
+		"the certificate's key is of another":  {alter: func(d map[string][]byte) { d[keyLeafKey] = d[keyAuthorityKey] }, leaf: true},
 		"the certificate is broken":            {alter: func(d map[string][]byte) { d[keyLeaf] = []byte("x") }, leaf: true},
 		"the authority was removed":            {alter: func(d map[string][]byte) { delete(d, keyAuthorities) }, leaf: true, authority: true},
 		"the authority's key was removed":      {alter: func(d map[string][]byte) { delete(d, keyAuthorityKey) }, authority: true},
