@@ -4,6 +4,7 @@
 package view
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -378,4 +379,45 @@ func TestNothingThatIsSentWidensWhatIsSeen(t *testing.T) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(answer.Body.Close()).To(gomega.Succeed())
 	g.Expect(answer.StatusCode).To(gomega.Equal(http.StatusNotFound), "kube-apiserver strips what only it may say")
+}
+
+// Who reaches a replica itself, past kube-apiserver, is nobody there by their own word.
+func TestNobodyComesInByTheSideDoor(t *testing.T) {
+	t.Parallel()
+	clients, err := newAuthority("clients")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, certificate := range map[string]struct {
+		authority *authority
+		name      string
+	}{
+		"without a certificate":                             {},
+		"with a certificate of one's own for a front proxy": {clients, "front-proxy-client"},
+		"with a front proxy's certificate that is not let":  {frontProxy, "another-proxy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // it is who asks that is looked at
+			defer transport.CloseIdleConnections()
+			if certificate.authority != nil {
+				certFile, keyFile, err := certificate.authority.signed(t.TempDir(), certificate.name)
+				g.Expect(err).NotTo(gomega.HaveOccurred())
+				pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+				g.Expect(err).NotTo(gomega.HaveOccurred())
+				transport.TLSClientConfig.Certificates = []tls.Certificate{pair}
+			}
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+				"https://"+replicas[0].address+"/apis/view.kubeopera.io/v1alpha1/cloudspaces", nil)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			request.Header.Set("X-Remote-User", "kubeopera:root")
+			request.Header.Set("X-Remote-Group", "system:masters")
+			request.Header.Set("Impersonate-User", "kubernetes-admin")
+			request.Header.Set("Impersonate-Group", "system:masters")
+			answer, err := (&http.Client{Transport: transport}).Do(request)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(answer.Body.Close()).To(gomega.Succeed())
+			g.Expect(answer.StatusCode).To(gomega.BeElementOf(http.StatusUnauthorized, http.StatusForbidden))
+		})
+	}
 }
