@@ -79,6 +79,11 @@ bench-provision: $(HOSTCLUSTER) ## Time a CloudSpace against a bare helm install
 	@$(IN_CLUSTER) hack/deploy-local.sh
 	@$(IN_CLUSTER) hack/bench-provision.sh
 
+.PHONY: bench-view
+bench-view: $(HOSTCLUSTER) ## Listing CloudSpaces of the view against listing what is stored
+	@$(HOSTCLUSTER) build
+	@$(IN_CLUSTER) go test ./test/view -run '^$$' -bench . -benchtime 3s -count 3
+
 .PHONY: soak
 soak: $(HOSTCLUSTER) ## CloudSpaces made, broken and deleted while operator, Flux and API server are killed. SOAK_DURATION, an hour by default; SOAK_SEED
 	@$(HOSTCLUSTER) up
