@@ -6,6 +6,7 @@ package apiserver
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -73,8 +74,8 @@ func aggregatedResource(resource *metav1.APIResource) apidiscoveryv2.APIResource
 	}
 }
 
-// describe publishes what the fields of each resource mean.
-func describe(server *genericapiserver.GenericAPIServer, definitions map[string]*schema.Definition) error {
+// describe publishes what the fields of each resource mean, and what can be done with it.
+func describe(server *genericapiserver.GenericAPIServer, definitions map[string]*schema.Definition, stores map[string]registry.ReadStore) error {
 	v2, err := schema.OpenAPIV2(definitions)
 	if err != nil {
 		return err
@@ -83,9 +84,31 @@ func describe(server *genericapiserver.GenericAPIServer, definitions map[string]
 	if err != nil {
 		return err
 	}
+	for path, item := range v2.Paths.Paths {
+		if isReadOnly(path, stores) {
+			item.Post, item.Put, item.Patch, item.Delete = nil, nil, nil, nil
+			v2.Paths.Paths[path] = item
+		}
+	}
+	for path, item := range v3.Paths.Paths {
+		if isReadOnly(path, stores) {
+			item.Post, item.Put, item.Patch, item.Delete = nil, nil, nil, nil
+		}
+	}
 	mux := server.Handler.NonGoRestfulMux
 	handler.NewOpenAPIService(v2).RegisterOpenAPIVersionedService("/openapi/v2", mux)
 	service := handler3.NewOpenAPIService()
 	service.UpdateGroupVersion("apis/"+group.String(), v3)
 	return service.RegisterOpenAPIV3VersionedService("/openapi/v3", mux)
+}
+
+// isReadOnly tells whether a path is of a resource that is read-only: definitions do not say so.
+func isReadOnly(path string, stores map[string]registry.ReadStore) bool {
+	parts := strings.Split(path, "/")
+	for name, store := range stores {
+		if _, writable := store.(registry.Store); !writable && slices.Contains(parts, name) {
+			return true
+		}
+	}
+	return false
 }

@@ -151,7 +151,7 @@ func install(server *genericapiserver.GenericAPIServer, stores map[string]regist
 	}
 	discover(server, definitions, stores)
 	server.Handler.NonGoRestfulMux.HandlePrefix(versionPath+"/", handler)
-	return describe(server, definitions)
+	return describe(server, definitions, stores)
 }
 
 // newTenants follows all Tenants. Of their status it keeps what identities are compared with.

@@ -6,6 +6,7 @@ package projection
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,6 +43,9 @@ func Status(stored *metav1.Status, resource schema.GroupResource, kind schema.Gr
 	if shown.Details != nil {
 		shown.Details.UID = types.UID(names.ViewUID(string(shown.Details.UID)))
 		shown.Details.Kind = kindOf(shown.Details.Kind, resource, kind)
+		shown.Details.Causes = slices.DeleteFunc(shown.Details.Causes, func(cause metav1.StatusCause) bool {
+			return cause.Type == metav1.CauseTypeUnexpectedServerResponse // what was answered in place of kube-apiserver
+		})
 		for i := range shown.Details.Causes {
 			shown.Details.Causes[i].Message = inWords(shown.Details.Causes[i].Message, resource, kind)
 		}
@@ -64,10 +68,14 @@ const conflictBegins = "Operation cannot be fulfilled on "
 // whereStored is how kube-apiserver tells by which key an object is stored.
 var whereStored = regexp.MustCompile(`StorageError: invalid object, Code: \d+, Key: \S+, ResourceVersion: \d+, AdditionalErrorMsg: `)
 
+// whatWasAsked is how client-go ends an error for an answer that does not say what is wrong.
+var whatWasAsked = regexp.MustCompile(`\(([a-z]+) [a-z]+` + regexp.QuoteMeta("."+tenancyv1alpha1.SchemeGroupVersion.Group))
+
 // inWords puts the view's resource or kind where a message begins with the stored one's, and the view's version in place of the stored one.
 // What else it says is somebody's own text, such as that of a quota, which counts what is stored.
 func inWords(text string, resource schema.GroupResource, kind schema.GroupVersionKind) string {
 	text = whereStored.ReplaceAllString(names.ViewUIDs(text), "")
+	text = whatWasAsked.ReplaceAllString(text, "(${1} "+resource.String())
 	text = strings.ReplaceAll(text, tenancyv1alpha1.SchemeGroupVersion.String(), kind.GroupVersion().String())
 	of := "." + tenancyv1alpha1.SchemeGroupVersion.Group
 	for _, stored := range []struct{ begins, shown string }{

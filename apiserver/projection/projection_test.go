@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/yaml"
@@ -118,7 +119,21 @@ func TestErrors(t *testing.T) {
 			"Internal error occurred: the platform may not do this for you", 500,
 		},
 		"nor is its network": {errString("dial tcp 10.0.0.1:443: refused"), "Internal error occurred: kube-apiserver could not be asked", 500},
-		"too many requests":  {apierrors.NewTooManyRequests("wait", 3), "wait", 429},
+		"an answer of something else": {
+			apierrors.NewGenericServerResponse(503, "get", stored, "a", "<html>the proxy at 10.0.0.1</html>", 0, true),
+			`the server is currently unable to handle the request (get cloudspaces.view.kubeopera.io a)`, 503,
+		},
+		"where it is stored": {
+			apierrors.NewConflict(stored, "a", errString("StorageError: invalid object, Code: 4, Key: /registry/tenancy.kubeopera.io/cloudspaces/b/a, "+
+				"ResourceVersion: 0, AdditionalErrorMsg: Precondition failed")),
+			`Operation cannot be fulfilled on cloudspaces.view.kubeopera.io "a": Precondition failed`, 409,
+		},
+		"another manager": {
+			apierrors.NewApplyConflict([]metav1.StatusCause{{Message: `conflict with "a" using tenancy.kubeopera.io/v1alpha1`}},
+				`Apply failed with 1 conflict: conflict with "a" using tenancy.kubeopera.io/v1alpha1: .spec`),
+			`Apply failed with 1 conflict: conflict with "a" using view.kubeopera.io/v1alpha1: .spec`, 409,
+		},
+		"too many requests": {apierrors.NewTooManyRequests("wait", 3), "wait", 429},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -129,6 +144,13 @@ func TestErrors(t *testing.T) {
 			}
 			if details := status.Status().Details; details != nil && details.Group == tenancyv1alpha1.SchemeGroupVersion.Group {
 				t.Errorf("details are of %+v", details)
+			}
+			if details := status.Status().Details; details != nil {
+				for _, cause := range details.Causes {
+					if strings.Contains(cause.Message, "tenancy") || strings.Contains(cause.Message, "10.0.0.1") {
+						t.Errorf("a cause is %+v", cause)
+					}
+				}
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,8 +56,9 @@ type Handler struct {
 }
 
 type served struct {
-	store    ReadStore
-	requests *handlers.RequestScope
+	store      ReadStore
+	requests   *handlers.RequestScope
+	namespaced bool
 }
 
 // NewHandler serves each resource from its store. A watch ends after minRequestTimeout at the earliest, twice that at the latest, if the
@@ -70,7 +72,7 @@ func NewHandler(
 		if err != nil {
 			return nil, err
 		}
-		h.resources[name] = served{store, requests}
+		h.resources[name] = served{store, requests, definitions[name].Spec.Scope == apiextensionsv1.NamespaceScoped}
 	}
 	return h, nil
 }
@@ -83,7 +85,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	resource, found := h.resources[info.Resource]
-	if !found || info.Subresource != "" || len(info.Parts) > maxParts {
+	if !found || info.Subresource != "" || len(info.Parts) > maxParts || info.Namespace != "" && !resource.namespaced {
 		refuse(w, req, info, apierrors.NewGenericServerResponse(http.StatusNotFound, info.Verb, groupResource(info), info.Name, "", 0, true))
 		return
 	}

@@ -4,11 +4,16 @@
 package view
 
 import (
+	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
@@ -78,5 +83,40 @@ func TestWatchesOfEachForm(t *testing.T) {
 				g.Expect(text).NotTo(gomega.ContainSubstring(`"apiVersion":"tenancy.kubeopera.io`))
 			})
 		}
+	}
+}
+
+// What is described can be done, and what can be done is described.
+func TestWhatIsDescribedIsServed(t *testing.T) {
+	t.Parallel()
+	g := gomega.NewWithT(t)
+	client, err := discovery.NewDiscoveryClientForConfig(adminConfig)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	served, err := client.ServerResourcesForGroupVersion("view.kubeopera.io/v1alpha1")
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	code, text := sent{http.MethodGet, "/openapi/v3/apis/view.kubeopera.io/v1alpha1", "", asis, ""}.send(t, superAdmin(), "")
+	g.Expect(code).To(gomega.Equal(http.StatusOK), text)
+	var described struct {
+		Paths map[string]map[string]json.RawMessage `json:"paths"`
+	}
+	g.Expect(json.Unmarshal([]byte(text), &described)).To(gomega.Succeed())
+	for _, resource := range served.APIResources {
+		verbs := map[string]bool{"watch": true} // a parameter of lists
+		for path, operations := range described.Paths {
+			if !slices.Contains(strings.Split(path, "/"), resource.Name) {
+				continue
+			}
+			for method, operation := range operations {
+				if method == "parameters" {
+					continue
+				}
+				var of struct {
+					Action string `json:"x-kubernetes-action"`
+				}
+				g.Expect(json.Unmarshal(operation, &of)).To(gomega.Succeed())
+				verbs[strings.NewReplacer("post", "create", "put", "update").Replace(of.Action)] = true
+			}
+		}
+		g.Expect(slices.Collect(maps.Keys(verbs))).To(gomega.ConsistOf([]string(resource.Verbs)), resource.Name)
 	}
 }

@@ -164,6 +164,7 @@ func TestWhatIsMalformedIsRefused(t *testing.T) {
 		"patching a percent sign":          {http.MethodPatch, "PATH/a%25b", merge, "", "{}"},
 		"applying to a percent sign":       {http.MethodPatch, "PATH/a%25b?fieldManager=a", apply, "", `{` + head + `}`},
 		"a name that is too long":          {http.MethodGet, "PATH/" + strings.Repeat("a", 5000), "", "", ""},
+		"an account in a namespace":        {http.MethodGet, "/apis/view.kubeopera.io/v1alpha1/namespaces/tenant-malformed/accounts", "", "", ""},
 		"an odd limit":                     {http.MethodGet, "PATH?limit=many", "", "", ""},
 		"an odd token to go on with":       {http.MethodGet, "PATH?limit=1&continue=%00", "", "", ""},
 		"an odd version":                   {http.MethodGet, "PATH?resourceVersion=new", "", "", ""},

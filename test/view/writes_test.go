@@ -282,3 +282,67 @@ func TestErrorsSpeakOfTheView(t *testing.T) {
 	protected.Spec.DeletionProtection = false
 	g.Expect(admin.Update(t.Context(), protected)).To(gomega.Succeed())
 }
+
+// Who calls themselves what the operator calls itself does not come by what it owns.
+func TestNobodyWritesAsTheOperator(t *testing.T) {
+	t.Parallel()
+	mine := owner(t, "forged")
+	o := newCloudSpace(t, "forged", "one")
+	held := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
+		"finalizers": []any{"tenancy.kubeopera.io/held"}, "annotations": map[string]any{"tenancy.kubeopera.io/generation": "1"},
+		"labels":          map[string]any{"tenancy.kubeopera.io/held": "1"},
+		"ownerReferences": []any{map[string]any{"apiVersion": "v1", "kind": "Namespace", "name": "tenant-forged", "uid": string(o.UID)}},
+	}}}
+	held.SetGroupVersionKind(tenancyv1alpha1.SchemeGroupVersion.WithKind("CloudSpace"))
+	held.SetNamespace(o.Namespace)
+	held.SetName(o.Name)
+	if err := admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(held), client.FieldOwner("tenant-controller"), client.ForceOwnership); err != nil {
+		t.Fatal(err)
+	}
+	stored := func() *tenancyv1alpha1.CloudSpace { return storedAs(t, "forged", "one") }
+	before := stored()
+	live, err := mine.Get(t.Context(), "one", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unowned := live.DeepCopy()
+	if err := unstructured.SetNestedSlice(unowned.Object, []any{map[string]any{}}, "metadata", "managedFields"); err != nil {
+		t.Fatal(err)
+	}
+	operations := func(patch string) func() error {
+		return func() error {
+			_, err := mine.Patch(t.Context(), "one", types.JSONPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "tenant-controller"})
+			return err
+		}
+	}
+	for name, write := range map[string]func() error{
+		"applying as it, without what it has": func() error {
+			_, err := mine.Apply(t.Context(), "one", named("forged", "one"), metav1.ApplyOptions{FieldManager: "tenant-controller", Force: true})
+			return err
+		},
+		"an update without owners of fields": func() error {
+			_, err := mine.Update(t.Context(), unowned, metav1.UpdateOptions{})
+			return err
+		},
+		"owners of fields removed":   operations(`[{"op":"remove","path":"/metadata/managedFields"}]`),
+		"owners of fields reset":     operations(`[{"op":"replace","path":"/metadata/managedFields","value":[{}]}]`),
+		"finalizers of null":         operations(`[{"op":"add","path":"/metadata/finalizers","value":null}]`),
+		"finalizers of none":         operations(`[{"op":"add","path":"/metadata/finalizers","value":[]}]`),
+		"annotations of none":        operations(`[{"op":"add","path":"/metadata/annotations","value":{}}]`),
+		"labels of none":             operations(`[{"op":"remove","path":"/metadata/labels"}]`),
+		"a status of one's own":      operations(`[{"op":"add","path":"/status","value":{"phase":"Active","state":"active","hostNamespace":"a"}}]`),
+		"a deletion without a right": operations(`[{"op":"add","path":"/metadata/deletionTimestamp","value":"2020-01-01T00:00:00Z"}]`),
+		"another generation":         operations(`[{"op":"replace","path":"/metadata/generation","value":99}]`),
+		"another age":                operations(`[{"op":"replace","path":"/metadata/creationTimestamp","value":"2020-01-01T00:00:00Z"}]`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			_ = write() // it may be refused, or change nothing
+			before, after := before.DeepCopy(), stored()
+			before.ResourceVersion, after.ResourceVersion = "", ""
+			before.ManagedFields, after.ManagedFields = nil, nil
+			g.Expect(after).To(gomega.Equal(before))
+		})
+	}
+	gomega.NewWithT(t).Expect(stored().ManagedFields).NotTo(gomega.BeEmpty())
+}
