@@ -155,24 +155,29 @@ func whoACustomerIs(t *testing.T, judy *person) {
 func whatCustomersSee(t *testing.T, judy, kim *person) {
 	t.Helper()
 	g := NewWithT(t)
-	cloudSpace := "cloudspaces.tenancy.kubeopera.io/default"
+	const stored = "cloudspaces.tenancy.kubeopera.io"
 	// The role is bound a moment after the Tenant is made.
 	g.Eventually(func() (string, error) {
-		return judy.kubectl(t, "get", cloudSpace, "-n", "tenant-judy-default", "-o", "name")
-	}, short, interval).
-		Should(Equal("cloudspace.tenancy.kubeopera.io/default\n"))
-	for _, of := range [][]string{
-		{"get", cloudSpace, "-n", "tenant-judy-default"},
-		{"get", "cloudspaces.tenancy.kubeopera.io", "-n", "tenant-judy-default"},
-		{"get", "cloudspaces.tenancy.kubeopera.io", "-A"},
-		{"delete", cloudSpace, "-n", "tenant-judy-default"},
-		{"get", "tenants"},
-		{"get", "secrets", "-n", "kubeopera-core"},
-		{"get", cloudSpace, "-n", "tenant-judy-default", "--as", "kubeopera:judy"},
+		return judy.kubectl(t, "get", "cloudspace/default", "-n", "tenant-judy-default", "-o", "name")
+	}, short, interval).Should(Equal("cloudspace.view.kubeopera.io/default\n"))
+	for words, attempts := range map[string][][]string{
+		"not found": {{"get", "cloudspace/default", "-n", "tenant-judy-default"}},
+		"Forbidden": {
+			{"get", "cloudspaces", "-n", "tenant-judy-default"},
+			{"delete", "cloudspace/default", "-n", "tenant-judy-default"},
+			{"get", stored, "-n", "tenant-judy-default"},
+			{"get", stored, "-n", "tenant-kim-default"},
+			{"get", stored, "-A"},
+			{"get", "tenants"},
+			{"get", "secrets", "-n", "kubeopera-core"},
+			{"get", "cloudspace/default", "-n", "tenant-judy-default", "--as", "kubeopera:judy"},
+		},
 	} {
-		out, err := kim.kubectl(t, of...)
-		g.Expect(err).To(HaveOccurred(), out)
-		g.Expect(out).To(ContainSubstring("Forbidden"))
+		for _, attempt := range attempts {
+			out, err := kim.kubectl(t, attempt...)
+			g.Expect(err).To(HaveOccurred(), out)
+			g.Expect(out).To(ContainSubstring(words))
+		}
 	}
 }
 

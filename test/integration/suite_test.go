@@ -158,7 +158,7 @@ func start(ctx context.Context, environment *envtest.Environment) (running []cha
 			Domains: []string{"spaces.example.com"}, Ingress: &configv1alpha1.IngressEndpoint{Annotations: map[string]string{"example.com/passthrough": "true"}},
 		},
 	}
-	for _, path := range []string{"manager/namespace.yaml", "core/namespace.yaml", "manager/priority_classes.yaml", "rbac/service_account.yaml", "rbac/role.yaml", "rbac/role_binding.yaml", "rbac/host_namespace.yaml", "rbac/members.yaml", "rbac/super_admin.yaml", "rbac/customer.yaml", "auth/service_account.yaml", "auth/rbac.yaml", "auth/secrets.yaml", "admission/retry.yaml", "admission/cloudspaces.yaml", "admission/deletion_protection.yaml", "admission/operator.yaml", "admission/host_namespaces.yaml", "admission/priority.yaml", "admission/raw_sockets.yaml", "admission/syncers.yaml"} {
+	for _, path := range []string{"manager/namespace.yaml", "core/namespace.yaml", "manager/priority_classes.yaml", "rbac/service_account.yaml", "rbac/role.yaml", "rbac/role_binding.yaml", "rbac/host_namespace.yaml", "rbac/members.yaml", "rbac/super_admin.yaml", "rbac/customer.yaml", "apiserver/service_account.yaml", "apiserver/role.yaml", "apiserver/role_binding.yaml", "auth/service_account.yaml", "auth/rbac.yaml", "auth/secrets.yaml", "admission/retry.yaml", "admission/cloudspaces.yaml", "admission/deletion_protection.yaml", "admission/operator.yaml", "admission/host_namespaces.yaml", "admission/priority.yaml", "admission/raw_sockets.yaml", "admission/syncers.yaml"} {
 		if err := install(ctx, repository("config", path)); err != nil {
 			return nil, err
 		}
