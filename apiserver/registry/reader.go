@@ -8,7 +8,7 @@ import (
 	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -74,7 +74,7 @@ func (r *Reader) Visible(ctx context.Context, name string) (user.Info, scope.Sco
 		return nil, scope.Scope{}, apierrors.NewForbidden(r.Resource, name, err)
 	}
 	// What cannot be part of a path cannot be asked for, and is not there.
-	if len(path.IsValidPathSegmentName(name))+len(path.IsValidPathSegmentName(request.NamespaceValue(ctx))) > 0 {
+	if len(content.IsPathSegmentName(name))+len(content.IsPathSegmentName(request.NamespaceValue(ctx))) > 0 {
 		return nil, scope.Scope{}, apierrors.NewNotFound(r.Resource, name)
 	}
 	return caller, visible, nil

@@ -208,12 +208,12 @@ func TestNobodyIsFollowedForEver(t *testing.T) {
 		r, _ := newTestResolver()
 		ctx, end := r.Follow(t.Context(), of("root", user.SystemPrivilegedGroup), Everything())
 		defer end()
-		time.Sleep(9 * time.Minute)
+		<-time.After(9 * time.Minute)
 		synctest.Wait()
 		if ctx.Err() != nil {
 			t.Error("it has ended")
 		}
-		time.Sleep(2 * time.Minute)
+		<-time.After(2 * time.Minute)
 		synctest.Wait()
 		if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
 			t.Errorf("it goes on: %v", cause)

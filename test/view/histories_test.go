@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -64,7 +65,7 @@ type history struct {
 func newHistory(t *testing.T, seed uint64) *history {
 	t.Helper()
 	h := &history{
-		random: rand.New(rand.NewPCG(seed, 0)), own: fmt.Sprintf("own-%x", seed), other: fmt.Sprintf("other-%x", seed), //nolint:gosec // it must be repeatable
+		random: rand.New(rand.NewPCG(seed, 0)), own: fmt.Sprintf("own-%x", seed), other: fmt.Sprintf("other-%x", seed),
 	}
 	newTenant(t, h.own, member("histories-alice", tenancyv1alpha1.MemberViewer))
 	newTenant(t, h.other, member("histories-alice", tenancyv1alpha1.MemberViewer))
@@ -92,7 +93,7 @@ func (h *history) step(t *testing.T) {
 	case chance < 8:
 		err = admin.Delete(t.Context(), o)
 	case chance < 14:
-		o.Spec.DisplayName = fmt.Sprint(h.random.Int())
+		o.Spec.DisplayName = strconv.Itoa(h.random.Int())
 		err = admin.Update(t.Context(), o)
 	default:
 		o.Status.Phase = []tenancyv1alpha1.CloudSpacePhase{tenancyv1alpha1.CloudSpaceActive, tenancyv1alpha1.CloudSpaceFailed}[h.random.IntN(2)]

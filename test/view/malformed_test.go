@@ -4,6 +4,7 @@
 package view
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -55,10 +56,11 @@ func TestWhatIsMalformedIsRefused(t *testing.T) {
 	alice := known(t, customer("malformed-alice", "malformed"))
 	o := newCloudSpace(t, "malformed", "one")
 	before := storedAs(t, "malformed", "one")
-	aliases := "a: &a [x,x,x,x,x,x,x,x,x]\n"
+	aliases := &strings.Builder{}
+	aliases.WriteString("a: &a [x,x,x,x,x,x,x,x,x]\n")
 	for i := range 12 {
 		from, to := string(rune('a'+i)), string(rune('b'+i))
-		aliases += to + ": &" + to + " [" + strings.TrimSuffix(strings.Repeat("*"+from+",", 9), ",") + "]\n"
+		fmt.Fprintf(aliases, "%s: &%s [%s]\n", to, to, strings.TrimSuffix(strings.Repeat("*"+from+",", 9), ","))
 	}
 	const one = `{` + head + `,"metadata":{"name":"one"},"spec":{}}`
 	for name, s := range map[string]sent{
@@ -87,7 +89,7 @@ func TestWhatIsMalformedIsRefused(t *testing.T) {
 		"a nested spec":                    {http.MethodPost, "PATH", asis, "", `{` + head + `,"metadata":{"name":"new"},"spec":` + strings.Repeat(`{"a":`, 20000) + `1` + strings.Repeat(`}`, 20000) + `}`},
 		"a body that is too large":         {http.MethodPost, "PATH", asis, "", `{` + head + `,"metadata":{"name":"new","annotations":{"a":"` + strings.Repeat("a", 4<<20) + `"}}}`},
 		"annotations that are too large":   {http.MethodPost, "PATH", asis, "", `{` + head + `,"metadata":{"name":"new","annotations":{"a":"` + strings.Repeat("a", 1<<20) + `"}}}`},
-		"YAML of aliases":                  {http.MethodPost, "PATH", "application/yaml", "", aliases},
+		"YAML of aliases":                  {http.MethodPost, "PATH", "application/yaml", "", aliases.String()},
 		"protobuf":                         {http.MethodPost, "PATH", "application/vnd.kubernetes.protobuf", "", "k8s\x00\n\x00"},
 		"CBOR":                             {http.MethodPost, "PATH", "application/cbor", "", "\xd9\xd9\xf7\xa0"},
 		"text":                             {http.MethodPost, "PATH", "text/plain", "", one},
@@ -130,7 +132,7 @@ func TestWhatIsMalformedIsRefused(t *testing.T) {
 		"applying null":                    {http.MethodPatch, "PATH/one?fieldManager=a", apply, "", "null"},
 		"applying an array":                {http.MethodPatch, "PATH/one?fieldManager=a", apply, "", "- a"},
 		"applying no YAML":                 {http.MethodPatch, "PATH/one?fieldManager=a", apply, "", "\t: {"},
-		"applying aliases":                 {http.MethodPatch, "PATH/one?fieldManager=a", apply, "", aliases},
+		"applying aliases":                 {http.MethodPatch, "PATH/one?fieldManager=a", apply, "", aliases.String()},
 		"applying infinity":                {http.MethodPatch, "PATH/one?fieldManager=a", apply, "", "apiVersion: view.kubeopera.io/v1alpha1\nkind: CloudSpace\nspec: {resources: {pods: .inf}}\n"},
 		"applying a key twice":             {http.MethodPatch, "PATH/one?fieldManager=a", apply, "", `{` + head + `,"spec":{},"spec":{"suspend":true}}`},
 		"applying a nested key twice":      {http.MethodPatch, "PATH/one?fieldManager=a", apply, "", `{` + head + `,"metadata":{"finalizers":["a"],"finalizers":[]}}`},
