@@ -31,6 +31,12 @@ const (
 	defaultLimitEphemeralStorage   = "512Mi"
 )
 
+// The least that a container may ask for and be limited to: quotas count a limit of 0 as nothing, and a node takes it for none at all.
+const (
+	minCPU    = "1m"
+	minMemory = "1Mi"
+)
+
 // quotas are the three of a host namespace, as the cache has them.
 type quotas struct{ total, controlPlane, workloads *corev1.ResourceQuota }
 
@@ -94,8 +100,8 @@ func desiredShare(s *scope, name string, operator corev1.ScopeSelectorOperator, 
 	return quota
 }
 
-// desiredLimits give containers that say nothing what the quotas need of them, and bound what one pod, or one volume, can be. There is
-// no minimum: the syncer adds containers of its own to some pods, which need little.
+// desiredLimits give containers that say nothing what the quotas need of them, and bound what one pod, or one volume, can be. The minimum
+// is next to nothing: the syncer adds containers of its own to some pods, which need little.
 func desiredLimits(s *scope, p plan) *corev1.LimitRange {
 	most := p.largestPod()
 	least := func(cpu, memory, ephemeralStorage string) corev1.ResourceList {
@@ -111,6 +117,7 @@ func desiredLimits(s *scope, p plan) *corev1.LimitRange {
 				Type:           corev1.LimitTypeContainer,
 				DefaultRequest: least(defaultRequestCPU, defaultRequestMemory, defaultRequestEphemeralStorage),
 				Default:        least(defaultLimitCPU, defaultLimitMemory, defaultLimitEphemeralStorage),
+				Min:            corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(minCPU), corev1.ResourceMemory: resource.MustParse(minMemory)},
 				Max:            most,
 			},
 			{Type: corev1.LimitTypePod, Max: most},

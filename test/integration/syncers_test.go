@@ -266,6 +266,39 @@ func TestNoContainerHasRawSockets(t *testing.T) {
 	}
 }
 
+// A limit of 0 is none to a node, and nothing to a quota: a container with it would take all that a node has.
+func TestNoContainerIsWithoutLimits(t *testing.T) {
+	t.Parallel()
+	const id, in = "limitless", "vcluster-limitless"
+	reach(t, create(t, tenant(id)), "Ready")
+	of := func(cpu, memory string) corev1.ResourceRequirements {
+		amounts := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+		return corev1.ResourceRequirements{Requests: amounts, Limits: amounts}
+	}
+	pod := func(name string, alter func(*corev1.PodSpec)) *corev1.Pod {
+		return podIn(in, name, func(p *corev1.Pod) { alter(&p.Spec) })
+	}
+	resized := func(cpu string) func(context.Context, client.Client) error {
+		return func(ctx context.Context, c client.Client) error {
+			patch := `{"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"` + cpu + `"},"limits":{"cpu":"` + cpu + `"}}}]}}`
+			return c.SubResource("resize").Patch(ctx, podIn(in, "little", nil), client.RawPatch(types.StrategicMergePatchType, []byte(patch)))
+		}
+	}
+	try(t, identity(t, "system:serviceaccount:"+in+":vc-"+id, masters), []attempt{
+		{"a little", made(pod("little", func(s *corev1.PodSpec) {
+			s.Containers[0].Resources = corev1.ResourceRequirements{Requests: of("1m", "1Mi").Requests, Limits: of("3m", "2Mi").Limits}
+		})), ""},
+		{"all CPU", made(pod("a", func(s *corev1.PodSpec) { s.Containers[0].Resources = of("0", "1Mi") })), "minimum cpu usage per Container"},
+		{"all memory", made(pod("b", func(s *corev1.PodSpec) { s.Containers[0].Resources = of("1m", "0") })), "minimum memory usage per Container"},
+		{"all, before it starts", made(pod("c", func(s *corev1.PodSpec) {
+			s.InitContainers = []corev1.Container{{Name: "b", Image: "example.com/a:1", Resources: of("0", "0")}}
+		})), "minimum memory usage per Container"},
+		{"all, of the pod", made(pod("d", func(s *corev1.PodSpec) { s.Resources = new(of("0", "0")) })), "Invalid value"},
+		{"a little more", resized("2m"), ""},
+		{"all, later", resized("0"), "minimum cpu usage per Container"},
+	})
+}
+
 // mountedByTheNode tries volumes that a node mounts by its own network, past all NetworkPolicies.
 func mountedByTheNode(t *testing.T, syncer client.Client, in string) {
 	t.Helper()
