@@ -102,8 +102,9 @@ func TestNetworkConfiguration(t *testing.T) {
 	}
 	var list struct {
 		Plugins []struct {
-			Type string `json:"type"`
-			IPAM struct {
+			Type   string `json:"type"`
+			Sysctl map[string]string
+			IPAM   struct {
 				Ranges [][]struct{ Subnet string }
 			}
 		}
@@ -111,8 +112,11 @@ func TestNetworkConfiguration(t *testing.T) {
 	if err := json.Unmarshal(files[cniFolder+"/"+networkConfig], &list); err != nil {
 		t.Fatal(err)
 	}
-	if len(list.Plugins) != 2 || list.Plugins[0].Type != "bridge" || list.Plugins[0].IPAM.Ranges[0][0].Subnet != nodePodRange {
+	if len(list.Plugins) != 3 || list.Plugins[0].Type != "bridge" || list.Plugins[0].IPAM.Ranges[0][0].Subnet != nodePodRange {
 		t.Errorf("plugins are %+v", list.Plugins)
+	}
+	if off := list.Plugins[1]; off.Type != "tuning" || off.Sysctl["net.ipv6.conf.all.disable_ipv6"] != "1" {
+		t.Errorf("pods have IPv6, which policies do not filter here: %+v", off)
 	}
 }
 
