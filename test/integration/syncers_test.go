@@ -126,6 +126,12 @@ func TestASyncerMayNotDoAllThatItsRoleLetsIt(t *testing.T) {
 			}
 		})), ""},
 		{"a workload that says it is another's", made(podIn(in, "whose", func(p *corev1.Pod) { p.Labels = map[string]string{"tenancy.kubeopera.io/tenant": "other"} })), "labels " + noMetadata},
+		{"a pod that is the syncer", made(podIn(in, "syncer", func(p *corev1.Pod) { p.Spec.ServiceAccountName = "vc-" + id })), "a pod of a CloudSpace is not its syncer"},
+		{"a pod that never ends", made(podIn(in, "held", held)), "a syncer sets no finalizers"},
+		{"a pod that is kept from its end", patched(podIn(in, "workload", nil), `{"metadata":{"finalizers":["example.com/hold"]}}`), "a syncer sets no finalizers"},
+		{"the same by way of its status", statusPatched(podIn(in, "workload", nil), `{"metadata":{"finalizers":["example.com/hold"]}}`), "a syncer sets no finalizers"},
+		{"a Service of the platform kept from its end", patched(serviceIn(in, id, nil), `{"metadata":{"finalizers":["example.com/hold"]}}`), "a syncer sets no finalizers"},
+		{"a ConfigMap that never ends", made(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "held", Finalizers: []string{"example.com/hold"}}}), "a syncer sets no finalizers"},
 		{"a Secret", made(secret(in, "kept")), ""},
 		{"a token that never ends", made(secret(in, "token"), func(o client.Object) {
 			token, _ := o.(*corev1.Secret)
@@ -207,6 +213,8 @@ func TestASyncerLeavesTheLoadBalancerAsItIs(t *testing.T) {
 		{"other pods behind it", patched(own.DeepCopy(), `{"spec":{"selector":{"app":"evil"}}}`), asIs},
 	})
 }
+
+func held(pod *corev1.Pod) { pod.Finalizers = []string{"example.com/hold"} }
 
 func ofClass(name string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) { pod.Spec.PriorityClassName = name }
