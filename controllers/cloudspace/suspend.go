@@ -144,24 +144,11 @@ func (r *Reconciler) endWorkloads(ctx context.Context, s *scope) error {
 		return step.Rest(v1alpha1.ReasonCloudSpaceSuspended, "suspended: neither control plane nor workloads run")
 	}
 	if r.ended.due(s.key(), s.now) {
-		if err := r.endPods(ctx, s); err != nil {
+		if err := r.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(s.names.HostNamespace())); err != nil {
 			return fmt.Errorf("ending the workloads: %w", err)
 		}
 	}
 	return step.WaitFor(podsPause, v1alpha1.ReasonCloudSpaceSuspended, fmt.Sprintf("being suspended: waiting for %s pods of the workloads to end", used.String()))
-}
-
-// longestEnd is the most that a pod is given to end, in seconds: that of the cluster autoscaler.
-const longestEnd = 600
-
-// endPods asks all pods of a host namespace to end, each in the time that it wants. The second request only shortens that: a tenant may
-// have given a pod years.
-func (r *Reconciler) endPods(ctx context.Context, s *scope) error {
-	in := client.InNamespace(s.names.HostNamespace())
-	if err := r.Client.DeleteAllOf(ctx, &corev1.Pod{}, in); err != nil {
-		return err
-	}
-	return r.Client.DeleteAllOf(ctx, &corev1.Pod{}, in, client.GracePeriodSeconds(longestEnd))
 }
 
 // askedToEnd remembers when the workloads of a CloudSpace were last asked to end. It is memory only.

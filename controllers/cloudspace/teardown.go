@@ -5,12 +5,10 @@ package cloudspace
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -197,29 +195,11 @@ func (r *Reconciler) removeNamespace(ctx context.Context, s *scope) error {
 		return nil
 	}
 	namespace := hostNamespace(s)
-	if err := r.endPodsBefore(ctx, s, namespace); err != nil {
-		return err
-	}
 	gone, err := r.Delete(ctx, s.owner, namespace)
 	if err != nil || gone {
 		return err
 	}
 	return step.WaitFor(teardownRetry, v1alpha1.ReasonRemaining, waitsFor("the host namespace", namespace, r.Clock.Now()))
-}
-
-// endPodsBefore ends the pods of a host namespace before it goes: after that Kubernetes gives each the time that it wants, and the operator
-// has no right any more to shorten it. Nor has it without its RoleBinding; the namespace goes all the same.
-func (r *Reconciler) endPodsBefore(ctx context.Context, s *scope, namespace *corev1.Namespace) error {
-	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	if !s.owner.Owns(namespace) || !namespace.DeletionTimestamp.IsZero() || r.Memory.Behind(namespace) {
-		return nil
-	}
-	if err := r.endPods(ctx, s); err != nil && !apierrors.IsForbidden(err) {
-		return fmt.Errorf("ending the pods of the host namespace: %w", err)
-	}
-	return nil
 }
 
 // verifyGone lets nothing of a CloudSpace outlive it, even when a cache was behind all the way down.

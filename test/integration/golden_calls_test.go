@@ -49,7 +49,6 @@ var why = map[string]map[string]string{
 		"get helmreleases":          "whether really nothing is left: App Advisor, Flux, control plane",
 		"delete secrets":            "the kubeconfig and the tenant's copy",
 		"get secrets":               "whether really both are gone",
-		"deletecollection pods":     "each pod in the time that it wants, then none in more than ten minutes",
 		"delete namespaces":         "the host namespace, then the tenant's",
 		"get namespaces":            "whether really both are gone; the host namespace once more, before its reservation ends",
 		"get cloudspaces":           "whether it really is gone, before its reservation ends",

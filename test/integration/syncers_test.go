@@ -29,6 +29,7 @@ const (
 	noPriority  = "the PriorityClass cloudspace-control-plane is for control planes of CloudSpaces"
 	noClass     = "the PriorityClass of a CloudSpace's pods is cloudspace-workload"
 	noVolume    = "volumes of a pod are of a ConfigMap"
+	noYears     = "terminationGracePeriodSeconds of a CloudSpace's pods is an hour at most"
 	noStatus    = "a syncer tells conditions alone"
 	noChange    = "a syncer changes no more"
 	noMetadata  = "of the platform, tenancy.kubeopera.io/, cannot be changed"
@@ -127,6 +128,8 @@ func TestASyncerMayNotDoAllThatItsRoleLetsIt(t *testing.T) {
 		})), ""},
 		{"a workload that says it is another's", made(podIn(in, "whose", func(p *corev1.Pod) { p.Labels = map[string]string{"tenancy.kubeopera.io/tenant": "other"} })), "labels " + noMetadata},
 		{"a pod that is the syncer", made(podIn(in, "syncer", func(p *corev1.Pod) { p.Spec.ServiceAccountName = "vc-" + id })), "a pod of a CloudSpace is not its syncer"},
+		{"a pod that takes an hour to end", made(podIn(in, "slow", wants(3600))), ""},
+		{"a pod that takes years to end", made(podIn(in, "years", wants(1_000_000))), noYears},
 		{"a pod that never ends", made(podIn(in, "held", held)), "a syncer sets no finalizers"},
 		{"a pod that is kept from its end", patched(podIn(in, "workload", nil), `{"metadata":{"finalizers":["example.com/hold"]}}`), "a syncer sets no finalizers"},
 		{"the same by way of its status", statusPatched(podIn(in, "workload", nil), `{"metadata":{"finalizers":["example.com/hold"]}}`), "a syncer sets no finalizers"},
@@ -212,6 +215,11 @@ func TestASyncerLeavesTheLoadBalancerAsItIs(t *testing.T) {
 		{"ports of nodes", patched(own.DeepCopy(), `{"spec":{"allocateLoadBalancerNodePorts":true}}`), asIs},
 		{"other pods behind it", patched(own.DeepCopy(), `{"spec":{"selector":{"app":"evil"}}}`), asIs},
 	})
+}
+
+// wants is a pod that says how many seconds it takes to end.
+func wants(seconds int64) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Spec.TerminationGracePeriodSeconds = new(seconds) }
 }
 
 func held(pod *corev1.Pod) { pod.Finalizers = []string{"example.com/hold"} }

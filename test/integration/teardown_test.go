@@ -207,42 +207,6 @@ func TestASuspendedControlPlaneIsUninstalledAllTheSame(t *testing.T) {
 	}
 }
 
-// A pod may ask for years to end, and neither suspending nor deleting a CloudSpace waits for that.
-func TestNoPodOutlivesItsCloudSpaceForLong(t *testing.T) {
-	t.Parallel()
-	const id, host = "years", "vcluster-years"
-	object := reach(t, create(t, tenant(id)), "Ready")
-	space := reach(t, cloudSpace(id, "default"), "Active")
-	running := func(name string, wants int64) *corev1.Pod {
-		pod := podIn(host, name, func(p *corev1.Pod) { p.Spec.NodeName, p.Spec.TerminationGracePeriodSeconds = "a-node", new(wants) })
-		if err := api.Create(t.Context(), pod); err != nil {
-			t.Fatal(err)
-		}
-		return pod
-	}
-	isGiven := func(pod *corev1.Pod, seconds int64) {
-		t.Helper()
-		eventually(t, func(g gomega.Gomega) {
-			g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(pod), pod)).To(gomega.Succeed())
-			g.Expect(pod.DeletionGracePeriodSeconds).To(gomega.HaveValue(gomega.Equal(seconds)), pod.Name)
-		})
-	}
-	patient, brief := running("patient", 1_000_000), running("brief", 20)
-	merge(t, space, `{"spec":{"suspend":true}}`)
-	isGiven(patient, 600)
-	isGiven(brief, 20)
-	merge(t, space, `{"spec":{"suspend":false}}`)
-	says(t, space, "Ready True Provisioned", "")
-	last := running("last", 1_000_000)
-	theStandIn.behave(host, behaviour{keep: true})
-	if err := api.Delete(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
-	isGiven(last, 600)
-	theStandIn.behave(host, behaviour{})
-	gone(t, object)
-}
-
 // A new one under the same name begins anew: it waits for the old one's namespace to go, and has other certificates.
 func TestANewTenantOfTheSameNameBeginsAnew(t *testing.T) {
 	t.Parallel()
