@@ -129,6 +129,8 @@ func TestASyncerMayNotDoAllThatItsRoleLetsIt(t *testing.T) {
 		{"a workload that says it is another's", made(podIn(in, "whose", func(p *corev1.Pod) { p.Labels = map[string]string{"tenancy.kubeopera.io/tenant": "other"} })), "labels " + noMetadata},
 		{"a pod that is the syncer", made(podIn(in, "syncer", func(p *corev1.Pod) { p.Spec.ServiceAccountName = "vc-" + id })), "a pod of a CloudSpace is not its syncer"},
 		{"a pod that takes an hour to end", made(podIn(in, "slow", wants(3600))), ""},
+		{"years, when it is deleted", ended(podIn(in, "slow", nil), 1_000_000), "is deleted with an hour to end at most"},
+		{"an hour, when it is deleted", ended(podIn(in, "slow", nil), 3600), ""},
 		{"a pod that takes years to end", made(podIn(in, "years", wants(1_000_000))), noYears},
 		{"a pod that never ends", made(podIn(in, "held", held)), "a syncer sets no finalizers"},
 		{"a pod that is kept from its end", patched(podIn(in, "workload", nil), `{"metadata":{"finalizers":["example.com/hold"]}}`), "a syncer sets no finalizers"},
@@ -217,9 +219,18 @@ func TestASyncerLeavesTheLoadBalancerAsItIs(t *testing.T) {
 	})
 }
 
-// wants is a pod that says how many seconds it takes to end.
+// wants is a pod on a node that says how many seconds it takes to end.
 func wants(seconds int64) func(*corev1.Pod) {
-	return func(pod *corev1.Pod) { pod.Spec.TerminationGracePeriodSeconds = new(seconds) }
+	return func(pod *corev1.Pod) {
+		pod.Spec.NodeName, pod.Spec.TerminationGracePeriodSeconds = "a-node", new(seconds)
+	}
+}
+
+// ended deletes a pod and gives it so many seconds.
+func ended(pod *corev1.Pod, seconds int64) func(context.Context, client.Client) error {
+	return func(ctx context.Context, c client.Client) error {
+		return c.Delete(ctx, pod, client.GracePeriodSeconds(seconds))
+	}
 }
 
 func held(pod *corev1.Pod) { pod.Finalizers = []string{"example.com/hold"} }
