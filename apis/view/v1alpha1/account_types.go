@@ -62,7 +62,7 @@ type AccountStatus struct {
 // +kubebuilder:printcolumn:name="CPU-Free",type=string,JSONPath=`.status.quota.free.cpu`
 // +kubebuilder:printcolumn:name="Memory",type=string,JSONPath=`.status.quota.hard.memory`
 // +kubebuilder:printcolumn:name="Memory-Free",type=string,JSONPath=`.status.quota.free.memory`
-// +kubebuilder:printcolumn:name="Name",type=string,JSONPath=`.spec.displayName`,priority=1
+// +kubebuilder:printcolumn:name="Display-Name",type=string,JSONPath=`.spec.displayName`,priority=1
 // +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.status.namespace`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Account struct {

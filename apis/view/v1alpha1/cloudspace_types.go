@@ -125,7 +125,7 @@ type CloudSpaceStatus struct {
 // +kubebuilder:printcolumn:name="Memory",type=string,JSONPath=`.spec.resources.memory`
 // +kubebuilder:printcolumn:name="Memory-Free",type=string,JSONPath=`.status.resources.memory.free`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`
-// +kubebuilder:printcolumn:name="Name",type=string,JSONPath=`.spec.displayName`,priority=1
+// +kubebuilder:printcolumn:name="Display-Name",type=string,JSONPath=`.spec.displayName`,priority=1
 // +kubebuilder:printcolumn:name="Endpoint",type=string,JSONPath=`.status.endpoint`,priority=1
 // +kubebuilder:printcolumn:name="Kubeconfig-Expires",type=string,format=date-time,JSONPath=`.status.kubeconfig.expires`,priority=1
 // +kubebuilder:printcolumn:name="Storage",type=string,JSONPath=`.spec.resources.storage`,priority=1
