@@ -194,7 +194,9 @@ func TestWhatTheProviderMayDo(t *testing.T) {
 	want := []string{
 		"create authentication.k8s.io/selfsubjectreviews",
 		"create authorization.k8s.io/selfsubjectaccessreviews", "create authorization.k8s.io/selfsubjectrulesreviews",
-		"get /secrets auth-service-users", "get,list tenancy.kubeopera.io/tenants", "get,update /secrets auth-service-keys",
+		"get /secrets auth-service-users", "get,list tenancy.kubeopera.io/tenants",
+		// Every ServiceAccount may ask the view, which shows it nothing unless it is a member.
+		"get,list,watch view.kubeopera.io/accounts", "get,list,watch view.kubeopera.io/cloudspaces", "get,update /secrets auth-service-keys",
 	}
 	if diff := cmp.Diff(want, rights(t, provider.config, "kubeopera-core")); diff != "" {
 		t.Errorf("rights (-want +got):\n%s", diff)
