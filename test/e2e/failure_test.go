@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,12 +121,24 @@ func (h *host) configure(ctx context.Context, t *testing.T, change func(*configv
 	g.Expect(err).NotTo(HaveOccurred())
 	file := filepath.Join(t.TempDir(), "platform-config.yaml")
 	g.Expect(os.WriteFile(file, text, 0o600)).To(Succeed())
-	var operator appsv1.Deployment
-	g.Expect(h.Get(ctx, client.ObjectKey{Namespace: "kubeopera-system", Name: "tenant-controller"}, &operator)).To(Succeed())
 	deploy := exec.CommandContext(ctx, "../../hack/deploy.sh")
-	deploy.Env = append(os.Environ(), "PLATFORM_CONFIG="+file, "IMAGE="+operator.Spec.Template.Spec.Containers[0].Image)
+	deploy.Env = append(os.Environ(), "PLATFORM_CONFIG="+file, "IMAGES="+strings.Join(h.platformImages(ctx, t), " "))
 	out, err := deploy.CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(out))
+}
+
+// platformImages are those of the platform's own commands, as they run.
+func (h *host) platformImages(ctx context.Context, t *testing.T) []string {
+	t.Helper()
+	var images []string
+	for _, command := range []client.ObjectKey{
+		{Namespace: "kubeopera-system", Name: "tenant-controller"}, {Namespace: "kubeopera-core", Name: "kubeopera-api"},
+	} {
+		var deployment appsv1.Deployment
+		NewWithT(t).Expect(h.Get(ctx, command, &deployment)).To(Succeed())
+		images = append(images, deployment.Spec.Template.Spec.Containers[0].Image)
+	}
+	return images
 }
 
 // onNode runs a command in the namespaces of the host cluster's node.
