@@ -4,12 +4,15 @@
 package integration
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -189,6 +192,46 @@ func TestSchema(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is too large for an object is refused, whichever way it is written, and the operator goes on.
+func TestWhatIsTooLargeIsRefused(t *testing.T) {
+	t.Parallel()
+	id := "large"
+	reach(t, create(t, tenant(id)), "Ready")
+	space := get(t, cloudSpace(id, "default"))
+	large := strings.Repeat("x", 1_400_000)
+	conditions := make([]map[string]any, 10_000)
+	for i := range conditions {
+		conditions[i] = map[string]any{
+			"type": fmt.Sprintf("C%d", i), "status": "True", "reason": "R", "message": "", "lastTransitionTime": "2026-11-30T00:00:00Z",
+		}
+	}
+	for name, patch := range map[string]map[string]any{
+		"an annotation of 1.4 MB":   {"metadata": map[string]any{"annotations": map[string]any{"example.com/large": large}}},
+		"a label of 1.4 MB":         {"metadata": map[string]any{"labels": map[string]any{"example.com/large": large}}},
+		"a display name of 1.4 MB":  {"spec": map[string]any{"displayName": large}},
+		"an amount of 1.4 MB":       {"spec": map[string]any{"resources": map[string]any{"cpu": strings.Repeat("9", 1_400_000)}}},
+		"10,000 conditions":         {"status": map[string]any{"conditions": conditions}},
+		"a phase that there is not": {"status": map[string]any{"phase": large}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, err := json.Marshal(patch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write := api.Patch
+			if patch["status"] != nil {
+				write = func(ctx context.Context, o client.Object, p client.Patch, _ ...client.PatchOption) error {
+					return api.Status().Patch(ctx, o, p)
+				}
+			}
+			if err := write(t.Context(), space.DeepCopy(), client.RawPatch(types.MergePatchType, text)); err == nil {
+				t.Error("it is taken")
+			}
+		})
+	}
+	reach(t, create(t, tenant("after-large")), "Ready")
 }
 
 func TestAnUnknownFieldIsNamed(t *testing.T) {
