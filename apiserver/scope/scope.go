@@ -29,12 +29,6 @@ func (s Scope) Tenant() string { return s.tenant }
 // All tells that the objects of all tenants may be seen.
 func (s Scope) All() bool { return s.all }
 
-// Of makes the scope of one tenant, for tests and for those who have decided already.
-func Of(tenant string) Scope { return Scope{tenant: tenant} }
-
-// Everything is the scope of administrators.
-func Everything() Scope { return Scope{all: true} }
-
 // errNothing is what callers are told who may see nothing. It does not say why: whether a tenant exists is nobody's business.
 var errNothing = errors.New("you are a member of no tenant: sign in as one, or ask an administrator of the platform to make you one")
 

@@ -81,15 +81,15 @@ func TestResolve(t *testing.T) {
 		want    Scope
 		refused bool
 	}{
-		"a member":                                               {caller: of("kubeopera:alice", "kubeopera:tenant:a"), want: Of("a")},
-		"a member by a group":                                    {caller: of("kubeopera:dave", "kubeopera:tenant:a", "kubeopera:tenant:a:devs"), want: Of("a")},
+		"a member":                                               {caller: of("kubeopera:alice", "kubeopera:tenant:a"), want: Scope{tenant: "a"}},
+		"a member by a group":                                    {caller: of("kubeopera:dave", "kubeopera:tenant:a", "kubeopera:tenant:a:devs"), want: Scope{tenant: "a"}},
 		"somebody with a token for a tenant":                     {caller: of("kubeopera:eve", "kubeopera:tenant:a"), refused: true},
 		"a member with a token for another":                      {caller: of("kubeopera:alice", "kubeopera:tenant:b"), refused: true},
 		"a tenant that there is not":                             {caller: of("kubeopera:alice", "kubeopera:tenant:c"), refused: true},
 		"a member without a token for it":                        {caller: of("kubeopera:alice"), refused: true},
-		"a ServiceAccount":                                       {caller: account("tenant-a"), want: Of("a")},
+		"a ServiceAccount":                                       {caller: account("tenant-a"), want: Scope{tenant: "a"}},
 		"a ServiceAccount that is a member, and lives elsewhere": {caller: account("default"), refused: true},
-		"an administrator":                                       {caller: of("root", user.SystemPrivilegedGroup), want: Everything()},
+		"an administrator":                                       {caller: of("root", user.SystemPrivilegedGroup), want: Scope{all: true}},
 		"an administrator with a broken tenant":                  {caller: of("root", user.SystemPrivilegedGroup, "kubeopera:tenant:"), refused: true},
 		"who may list CloudSpaces, but not Tenants":              {caller: of("system:serviceaccount:monitoring:a", "monitoring"), refused: true},
 		"anonymous": {caller: of(user.Anonymous, user.SystemPrivilegedGroup), refused: true},
@@ -148,7 +148,7 @@ func TestFollow(t *testing.T) {
 			if name == "another's changes" {
 				tenants = fakeTenants{"a": tenants["a"].DeepCopy()}
 			}
-			ctx, end := r.Follow(t.Context(), alice, Of("a"))
+			ctx, end := r.Follow(t.Context(), alice, Scope{tenant: "a"})
 			defer end()
 			tt.change(r.TenantsChanged(), tenants)
 			g.Expect(ctx.Err() != nil).To(gomega.Equal(tt.ends))
@@ -166,7 +166,7 @@ func TestFollowSeesWhatHappenedBefore(t *testing.T) {
 	t.Parallel()
 	r, tenants := newTestResolver()
 	delete(tenants, "a")
-	ctx, end := r.Follow(t.Context(), of("kubeopera:alice", "kubeopera:tenant:a"), Of("a"))
+	ctx, end := r.Follow(t.Context(), of("kubeopera:alice", "kubeopera:tenant:a"), Scope{tenant: "a"})
 	defer end()
 	if !errors.Is(context.Cause(ctx), ErrMembershipChanged) {
 		t.Error("it goes on")
@@ -192,7 +192,7 @@ func TestFollowEndsWithTheToken(t *testing.T) {
 			if tt.expires != nil {
 				alice.Extra = map[string][]string{"kubeopera.io/token-expires": tt.expires}
 			}
-			ctx, end := r.Follow(t.Context(), alice, Of("a"))
+			ctx, end := r.Follow(t.Context(), alice, Scope{tenant: "a"})
 			defer end()
 			if ended := ctx.Err() != nil; ended != tt.ended {
 				t.Errorf("ended: %v", ended)
@@ -206,7 +206,7 @@ func TestNobodyIsFollowedForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := newTestResolver()
-		ctx, end := r.Follow(t.Context(), of("root", user.SystemPrivilegedGroup), Everything())
+		ctx, end := r.Follow(t.Context(), of("root", user.SystemPrivilegedGroup), Scope{all: true})
 		defer end()
 		<-time.After(9 * time.Minute)
 		synctest.Wait()
