@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,15 +18,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-jose/go-jose/v4"
-	"github.com/go-jose/go-jose/v4/jwt"
 	. "github.com/onsi/gomega"
 	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -103,16 +100,8 @@ func (p *person) whoAmI(t *testing.T) authenticationv1.UserInfo {
 
 // identities: people sign in with the platform's own provider, and are who their Tenants say.
 func (h *host) identities(t *testing.T) {
-	g := NewWithT(t)
 	for _, id := range []string{"judy-default", "kim-default"} {
-		tenant := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: id}}
-		tenant.Spec.Members = []v1alpha1.Member{{Kind: v1alpha1.MemberUser, Name: "kubeopera:" + strings.TrimSuffix(id, "-default"), Role: v1alpha1.MemberOwner}}
-		// Nothing has to run for it.
-		tenant.Spec.DefaultCloudSpace.Template.Spec.Suspend = true
-		g.Expect(h.Create(t.Context(), tenant)).To(Succeed())
-		g.Eventually(func() error {
-			return h.Get(t.Context(), client.ObjectKey{Namespace: "tenant-" + id, Name: "default"}, &v1alpha1.CloudSpace{})
-		}, short, interval).Should(Succeed())
+		h.createIdleTenant(t, ownedBy(id, strings.TrimSuffix(id, "-default")))
 	}
 	admin := os.Getenv("KUBECONFIG")
 	judy, kim, root := addUser(t, admin, "judy"), addUser(t, admin, "kim"), addUser(t, admin, "e2e-root", "--super-admin")
@@ -135,6 +124,31 @@ func (h *host) identities(t *testing.T) {
 	t.Run("a token that breaks the contract is refused, whoever signed it", h.tokensThatBreakTheContract)
 	t.Run("who is a member no more gets no token", func(t *testing.T) { h.memberNoMore(t, kim) })
 	h.removeTenants(t, "judy-default", "kim-default")
+}
+
+// ownedBy is a Tenant with one member, its Owner.
+func ownedBy(id, name string) *v1alpha1.Tenant {
+	return &v1alpha1.Tenant{
+		ObjectMeta: metav1.ObjectMeta{Name: id},
+		Spec:       v1alpha1.TenantSpec{Members: []v1alpha1.Member{{Kind: v1alpha1.MemberUser, Name: "kubeopera:" + name, Role: v1alpha1.MemberOwner}}},
+	}
+}
+
+// createIdleTenant makes a Tenant for which nothing has to run.
+func (h *host) createIdleTenant(t *testing.T, tenant *v1alpha1.Tenant) {
+	t.Helper()
+	tenant.Spec.DefaultCloudSpace.Template.Spec.Suspend = true
+	NewWithT(t).Expect(h.Create(t.Context(), tenant)).To(Succeed())
+	h.awaitSuspended(t, client.ObjectKey{Namespace: "tenant-" + tenant.Name, Name: "default"})
+}
+
+func (h *host) awaitSuspended(t *testing.T, key client.ObjectKey) {
+	t.Helper()
+	NewWithT(t).Eventually(func(g Gomega) {
+		var cloudSpace v1alpha1.CloudSpace
+		g.Expect(h.Get(t.Context(), key, &cloudSpace)).To(Succeed())
+		g.Expect(cloudSpace.Status.Phase).To(Equal(v1alpha1.CloudSpaceSuspended))
+	}, short, interval).Should(Succeed())
 }
 
 func whoACustomerIs(t *testing.T, judy *person) {
@@ -198,27 +212,11 @@ func (h *host) administratorsMakeAdministrators(t *testing.T, root *person) {
 // tokensThatBreakTheContract signs tokens with the provider's own key, which a provider that errs, or another one, might do.
 func (h *host) tokensThatBreakTheContract(t *testing.T) {
 	g := NewWithT(t)
-	var secret corev1.Secret
-	g.Expect(h.Get(t.Context(), client.ObjectKey{Namespace: "kubeopera-core", Name: "auth-service-keys"}, &secret)).To(Succeed())
-	var keys []struct{ Signing jose.JSONWebKey }
-	g.Expect(json.Unmarshal(secret.Data["keys.json"], &keys)).To(Succeed())
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: keys[0].Signing}, nil)
-	g.Expect(err).NotTo(HaveOccurred())
+	provider := h.provider(t)
 	ask := func(altered map[string]any) error {
-		all := map[string]any{
-			"iss": issuer, "aud": "kubeopera", "sub": "mallory", "exp": time.Now().Add(time.Minute).Unix(), "user_type": "customer", "tenant_id": "judy-default",
-		}
-		for name, value := range altered {
-			all[name] = value
-			if value == nil {
-				delete(all, name)
-			}
-		}
-		token, err := jwt.Signed(signer).Claims(all).Serialize()
-		g.Expect(err).NotTo(HaveOccurred())
-		config := rest.AnonymousClientConfig(h.config)
-		config.BearerToken = token
-		bearer, err := kubernetes.NewForConfig(config)
+		all := map[string]any{"sub": "mallory", "user_type": "customer", "tenant_id": "judy-default"}
+		maps.Copy(all, altered)
+		bearer, err := kubernetes.NewForConfig(h.with(provider.token(t, all)))
 		g.Expect(err).NotTo(HaveOccurred())
 		_, err = bearer.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 		return err

@@ -5,10 +5,17 @@
 
 package e2e
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/tantilium/cloud-runner/test/attacks"
+)
 
 // everyTenant is each that a journey creates.
-var everyTenant = []string{"alice-default", "bob-default", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", balanced, hosted, late, "judy-default", "kim-default"}
+var everyTenant = []string{
+	"alice-default", "bob-default", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", balanced, hosted, late, "judy-default", "kim-default",
+	attacks.Own, attacks.Foreign,
+}
 
 func TestJourneys(t *testing.T) {
 	host := connect(t)
@@ -22,6 +29,7 @@ func TestJourneys(t *testing.T) {
 	t.Run("no packet passes between CloudSpaces, or to the host", host.isolation)
 	t.Run("a stolen token of a syncer does little", host.stolenToken)
 	t.Run("people sign in and see what is theirs", host.identities)
+	t.Run("everybody may do in the view what is written down, and no more", host.attacks)
 	t.Run("one Kustomization brings a customer with everything", host.gitOps)
 	t.Run("CloudSpaces are reached from outside", host.endpoints)
 	t.Run("a control plane outlives the loss of members", host.highAvailability)

@@ -5,10 +5,12 @@ package view
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/rest"
 	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
@@ -35,6 +37,28 @@ func (s sent) send(t *testing.T, caller person, namespace string) (code int, tex
 	}
 	return answerTo(t, caller, request)
 }
+
+// answerTo sends a request as somebody, and gives the answer's code and text.
+func answerTo(t *testing.T, caller person, request *http.Request) (code int, text string) {
+	t.Helper()
+	client, err := rest.HTTPClientFor(caller.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(body)
+}
+
+// address is where kube-apiserver serves a path.
+func address(path string) string { return strings.TrimSuffix(adminConfig.Host, "/") + path }
 
 const (
 	head  = `"apiVersion":"view.kubeopera.io/v1alpha1","kind":"CloudSpace"`

@@ -74,8 +74,14 @@ func dynamicClient(t *testing.T, p person) dynamic.Interface {
 // newTenant makes a Tenant, its namespace and what the operator binds for its members.
 func newTenant(t *testing.T, id string, members ...tenancyv1alpha1.Member) *tenancyv1alpha1.Tenant {
 	t.Helper()
-	tenant := &tenancyv1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: id}, Spec: tenancyv1alpha1.TenantSpec{DisplayName: "Of " + id, Members: members}}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tenant-" + id, Labels: map[string]string{tenancyv1alpha1.LabelTenant: id}}}
+	return makeTenant(t, &tenancyv1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: id}, Spec: tenancyv1alpha1.TenantSpec{DisplayName: "Of " + id, Members: members}})
+}
+
+func makeTenant(t *testing.T, tenant *tenancyv1alpha1.Tenant) *tenancyv1alpha1.Tenant {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: "tenant-" + tenant.Name, Labels: map[string]string{tenancyv1alpha1.LabelTenant: tenant.Name},
+	}}
 	for _, o := range []client.Object{namespace, tenant} {
 		if err := admin.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
@@ -86,7 +92,7 @@ func newTenant(t *testing.T, id string, members ...tenancyv1alpha1.Member) *tena
 	if err := admin.Status().Update(t.Context(), tenant); err != nil {
 		t.Fatal(err)
 	}
-	for i, m := range members {
+	for i, m := range tenant.Spec.Members {
 		bind(t, namespace.Name, fmt.Sprintf("member-%d", i), m)
 	}
 	return tenant
@@ -115,10 +121,12 @@ func member(name string, role tenancyv1alpha1.MemberRole) tenancyv1alpha1.Member
 // newCloudSpace makes a stored CloudSpace, as the operator would hold it.
 func newCloudSpace(t *testing.T, tenant, name string) *tenancyv1alpha1.CloudSpace {
 	t.Helper()
-	o := &tenancyv1alpha1.CloudSpace{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Namespace: "tenant-" + tenant, Finalizers: []string{tenancyv1alpha1.FinalizerCloudSpace},
-		Annotations: map[string]string{tenancyv1alpha1.AnnotationTemplate: "1"},
-	}}
+	return makeCloudSpace(t, &tenancyv1alpha1.CloudSpace{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "tenant-" + tenant}})
+}
+
+func makeCloudSpace(t *testing.T, o *tenancyv1alpha1.CloudSpace) *tenancyv1alpha1.CloudSpace {
+	t.Helper()
+	o.Finalizers, o.Annotations = []string{tenancyv1alpha1.FinalizerCloudSpace}, map[string]string{tenancyv1alpha1.AnnotationTemplate: "1"}
 	if err := admin.Create(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
