@@ -14,7 +14,7 @@ import (
 // everyTenant is each that a journey creates.
 var everyTenant = []string{
 	"alice-default", "bob-default", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", balanced, hosted, late, "judy-default", "kim-default",
-	attacks.Own, attacks.Foreign,
+	attacks.Own, attacks.Foreign, "laura", "mike",
 }
 
 func TestJourneys(t *testing.T) {
@@ -30,6 +30,7 @@ func TestJourneys(t *testing.T) {
 	t.Run("a stolen token of a syncer does little", host.stolenToken)
 	t.Run("people sign in and see what is theirs", host.identities)
 	t.Run("everybody may do in the view what is written down, and no more", host.attacks)
+	t.Run("nobody misses anything while replicas of the view are killed", host.viewReplicasKilled)
 	t.Run("one Kustomization brings a customer with everything", host.gitOps)
 	t.Run("CloudSpaces are reached from outside", host.endpoints)
 	t.Run("a control plane outlives the loss of members", host.highAvailability)
