@@ -78,6 +78,11 @@ func (h *host) credentials(t *testing.T) []string {
 	g.Expect(err).NotTo(HaveOccurred())
 	var parts []string
 	for _, user := range config.AuthInfos {
+		for _, each := range []string{user.Token, user.Password} {
+			if each != "" {
+				parts = append(parts, each)
+			}
+		}
 		for line := range strings.SplitSeq(string(user.ClientKeyData), "\n") {
 			if len(line) > 20 && !strings.HasPrefix(line, "--") {
 				parts = append(parts, line)

@@ -49,5 +49,6 @@ func TestJourneys(t *testing.T) {
 	t.Run("the operator is killed at each step up and down", host.operatorKilled)
 	t.Run("an operator that is cut off is taken over", host.leaderCutOff)
 	t.Run("without Flux nothing is uninstalled, and that is said", host.helmControllerStopped)
+	t.Run("secrets are in Secrets alone", host.secretsAreNowhereElse)
 	t.Run("a deleted Tenant leaves nothing", host.deletion)
 }
