@@ -38,7 +38,8 @@ func newAttempts() *attempts {
 	return &attempts{names: lru.New(namesKnown), all: rate.NewLimiter(allPerSecond, allAtOnce)}
 }
 
-// allow tells whether a password may be tried under the name now.
+// allow tells whether a password may be tried under the name now. A name is remembered when one is: who tries many names at once does not
+// have an earlier one forgotten sooner than its tries come back.
 func (a *attempts) allow(name string, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -46,9 +47,12 @@ func (a *attempts) allow(name string, now time.Time) bool {
 	limiter, _ := known.(*rate.Limiter)
 	if !found {
 		limiter = rate.NewLimiter(rate.Every(attemptEvery), attemptsAtOnce)
-		a.names.Add(name, limiter)
 	}
-	return limiter.AllowN(now, 1) && a.all.AllowN(now, 1)
+	if !limiter.AllowN(now, 1) || !a.all.AllowN(now, 1) {
+		return false
+	}
+	a.names.Add(name, limiter)
+	return true
 }
 
 // spent remembers the codes that were used on this replica, while they would be taken. A second use elsewhere needs the client's own

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/zitadel/oidc/v3/pkg/op"
@@ -78,7 +79,20 @@ func (p *provider) handler() http.Handler {
 	mux.HandleFunc("POST "+signInPath, p.signIn)
 	// No page of another origin has any business here.
 	mux.Handle("/", op.RegisterServer(p, endpoints, op.WithServerCORSOptions(nil)))
-	return careful(mux)
+	return careful(p.withKeys(mux))
+}
+
+// withKeys has clients come again while the keys have not been read: without them nothing is signed or opened.
+func (p *provider) withKeys(next http.Handler) http.Handler {
+	needed := []string{authorizePath, signInPath, tokenPath, keysPath}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if slices.Contains(needed, r.URL.Path) && len(p.keys.all()) == 0 {
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, errNoKeys.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // maxBody bounds what is read of a request, in bytes.

@@ -71,10 +71,12 @@ type session struct {
 	Began    time.Time `json:"began"`
 }
 
+var errNoKeys = errors.New("the keys have not been read yet")
+
 // Ready tells whether tokens can be signed.
 func (p *provider) Ready(context.Context, *op.Request[struct{}]) (*op.Response, error) {
 	if len(p.keys.all()) == 0 {
-		return nil, errors.New("the keys have not been read yet")
+		return nil, errNoKeys
 	}
 	return op.NewResponse(map[string]string{"status": "ok"}), nil
 }

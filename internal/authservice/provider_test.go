@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -469,6 +470,42 @@ func TestPasswordsAreTriedSlowly(t *testing.T) {
 		}
 		g.Expect(allowed).To(Equal(allAtOnce))
 	})
+}
+
+// Names that are tried in vain do not push out the ones whose tries are counted.
+func TestManyNamesDoNotMakeOneForgotten(t *testing.T) {
+	g := NewWithT(t)
+	a := newAttempts()
+	for range attemptsAtOnce {
+		g.Expect(a.allow("alice", began)).To(BeTrue())
+	}
+	for i := range 2 * namesKnown {
+		a.allow(strconv.Itoa(i), began)
+	}
+	g.Expect(a.allow("alice", began.Add(time.Second))).To(BeFalse())
+}
+
+// What is wrong with the platform is not blamed on the password.
+func TestWhoCannotBeLookedUpIsToldSo(t *testing.T) {
+	g := NewWithT(t)
+	s := serve(t)
+	g.Expect(s.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: users.Namespace, Name: users.Secret}})).To(Succeed())
+	answered := s.submit(t, "alice", password, "a")
+	g.Expect(answered.status).To(Equal(http.StatusInternalServerError))
+	g.Expect(answered.body).To(Equal(wentWrong))
+}
+
+// A replica that has not read the keys yet has everybody come again, and says itself that it is not ready.
+func TestBeforeTheKeysAreRead(t *testing.T) {
+	s := serve(t)
+	s.keys.keys = nil
+	for path, want := range map[string]int{
+		authorizePath: http.StatusServiceUnavailable, signInPath: http.StatusServiceUnavailable, keysPath: http.StatusServiceUnavailable,
+		"/ready": http.StatusInternalServerError, "/healthz": http.StatusOK, "/.well-known/openid-configuration": http.StatusOK,
+	} {
+		NewWithT(t).Expect(s.do(t, http.MethodGet, path, nil, nil).status).To(Equal(want), path)
+	}
+	NewWithT(t).Expect(s.do(t, http.MethodPost, tokenPath, nil, refreshing("x")).status).To(Equal(http.StatusServiceUnavailable))
 }
 
 func TestThePage(t *testing.T) {

@@ -27,6 +27,9 @@ type form struct {
 // wrong is said of a password that is wrong, and of a user that is not there.
 const wrong = "name or password is wrong"
 
+// wentWrong is said of what is no fault of whoever signs in.
+const wentWrong = "something went wrong: try again"
+
 // showSignIn asks for name and password.
 func (p *provider) showSignIn(w http.ResponseWriter, r *http.Request) {
 	asked, sealed, found := p.askedIn(w, r)
@@ -57,6 +60,8 @@ func (p *provider) signIn(w http.ResponseWriter, r *http.Request) {
 	user, err := p.users.Get(r.Context(), shown.Username)
 	if err != nil && !errors.Is(err, users.ErrNotFound) {
 		slog.ErrorContext(r.Context(), "reading a user", "error", err)
+		refuse(http.StatusInternalServerError, wentWrong)
+		return
 	}
 	if !user.HasPassword(r.PostForm.Get("password")) {
 		slog.InfoContext(r.Context(), "refused to sign in", "name", shown.Username)
@@ -74,7 +79,7 @@ func (p *provider) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		slog.ErrorContext(r.Context(), "signing in", "error", err)
-		refuse(http.StatusInternalServerError, "something went wrong: try again")
+		refuse(http.StatusInternalServerError, wentWrong)
 		return
 	}
 	//nolint:gosec // The address was compared with the client's before it was sealed.
