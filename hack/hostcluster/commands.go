@@ -31,6 +31,7 @@ its state under .local/ of the clone, and is reached from the machine through on
 	root.AddCommand(
 		buildCommand(clone), upCommand(clone), downCommand(clone), statusCommand(clone), envCommand(clone),
 		kubeconfigCommand(clone), imageCommand(clone), chartCommand(clone), execCommand(clone), restartCommand(clone),
+		snapshotCommand(clone), restoreCommand(clone),
 	)
 	root.AddCommand(namespaceCommands()...)
 	return root
@@ -208,6 +209,30 @@ func restartCommand(clone *string) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: run(clone, func(command *cobra.Command, c *cluster.Cluster, args []string) error {
 			return c.Restart(command.Context(), args[0])
+		}),
+	}
+}
+
+func snapshotCommand(clone *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "snapshot",
+		Short: "Keep what etcd has now, for \"restore\"",
+		Args:  cobra.NoArgs,
+		RunE: run(clone, func(command *cobra.Command, c *cluster.Cluster, _ []string) error {
+			return c.Snapshot(command.Context())
+		}),
+	}
+}
+
+func restoreCommand(clone *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "restore",
+		Short: "Bring back what etcd had at the last \"snapshot\", while containers run on",
+		Long: `Bring back what etcd had at the last "snapshot", and wait until the API server serves it. etcd and the API server are killed for
+that; nothing else is: nodes and their containers know what came after the snapshot, and the cluster does not.`,
+		Args: cobra.NoArgs,
+		RunE: run(clone, func(command *cobra.Command, c *cluster.Cluster, _ []string) error {
+			return c.Restore(command.Context())
 		}),
 	}
 }

@@ -3,7 +3,11 @@
 
 package node
 
-import "github.com/tantilium/cloud-runner/hack/hostcluster/internal/clone"
+import (
+	"path"
+
+	"github.com/tantilium/cloud-runner/hack/hostcluster/internal/clone"
+)
 
 // Names of the daemons, which are also those of their binaries and logs.
 const (
@@ -57,19 +61,25 @@ func Daemons(names clone.Names, options Options) []Daemon {
 	}
 }
 
+// EtcdFolder holds etcd's data, in the state folder.
+const EtcdFolder = "etcd"
+
+// EtcdMember are the flags that say which member etcd is of which cluster.
+func EtcdMember() []string {
+	return []string{"--name=default", "--initial-cluster=default=" + etcdPeer, "--initial-advertise-peer-urls=" + etcdPeer}
+}
+
 func etcd(options Options) Daemon {
-	args := []string{
-		"--data-dir=" + State + "/etcd",
-		"--listen-client-urls=" + etcdClient,
-		"--advertise-client-urls=" + etcdClient,
+	args := append([]string{
+		"--data-dir=" + path.Join(State, EtcdFolder),
+		"--listen-client-urls=" + EtcdClient,
+		"--advertise-client-urls=" + EtcdClient,
 		"--listen-peer-urls=" + etcdPeer,
-		"--initial-advertise-peer-urls=" + etcdPeer,
-		"--initial-cluster=default=" + etcdPeer,
 		"--auto-compaction-mode=periodic",
 		"--auto-compaction-retention=30m",
 		"--quota-backend-bytes=8589934592",
 		"--log-level=warn",
-	}
+	}, EtcdMember()...)
 	if !options.Fsync {
 		args = append(args, "--unsafe-no-fsync")
 	}
@@ -78,7 +88,7 @@ func etcd(options Options) Daemon {
 
 func apiServerArgs() []string {
 	return []string{
-		"--etcd-servers=" + etcdClient,
+		"--etcd-servers=" + EtcdClient,
 		"--secure-port=6443",
 		"--advertise-address=" + Address,
 		"--service-cluster-ip-range=" + ServiceRange,

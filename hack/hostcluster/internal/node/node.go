@@ -33,9 +33,9 @@ const (
 	Registry     = Address + ":5000"
 	RegistryHost = "registry.hostcluster.internal"
 	RegistryName = RegistryHost + ":5000"
-	etcdClient   = "http://127.0.0.1:2379"
-	// EtcdHealth answers 200 once etcd serves.
-	EtcdHealth   = etcdClient + "/health"
+	// EtcdClient is where etcd serves, and EtcdHealth answers 200 once it does.
+	EtcdClient   = "http://127.0.0.1:2379"
+	EtcdHealth   = EtcdClient + "/health"
 	etcdPeer     = "http://127.0.0.1:2380"
 	routerHealth = "20244"
 )

@@ -54,6 +54,8 @@ func parts() []part {
 			kubeVersionPackage + ".gitTreeState": "clean",
 		}},
 		{Name: "etcd", Package: "go.etcd.io/etcd/server/v3"},
+		{Name: "etcdctl", Package: "go.etcd.io/etcd/etcdctl/v3"},
+		{Name: "etcdutl", Package: "go.etcd.io/etcd/etcdutl/v3"},
 		{Name: "containerd", Package: containerdMains + "containerd", Variables: containerdVersion},
 		{Name: "containerd-shim-runc-v2", Package: containerdMains + "containerd-shim-runc-v2", Variables: containerdVersion},
 		{Name: "ctr", Package: containerdMains + "ctr", Variables: containerdVersion},
