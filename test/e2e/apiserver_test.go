@@ -6,8 +6,6 @@
 package e2e
 
 import (
-	"os"
-	"os/exec"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -24,8 +22,7 @@ func (h *host) apiServerKilled(t *testing.T) {
 		g.Eventually(func(g Gomega) {
 			g.Expect(h.cloudSpace(t.Context(), g, "frank", "default").Status.Phase).To(Equal(phase))
 		}, provisioning, interval).Should(Succeed())
-		out, err := exec.CommandContext(t.Context(), os.Getenv("HOSTCLUSTER"), "restart", "kube-apiserver").CombinedOutput()
-		g.Expect(err).NotTo(HaveOccurred(), string(out))
+		hostcluster(t.Context(), t, "restart", "kube-apiserver")
 	}
 	h.waitForTenant(t, "frank")
 	g.Expect(h.cloudSpace(t.Context(), g, "frank", "default").Status.Retry.LastError).To(BeNil())

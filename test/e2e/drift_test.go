@@ -6,6 +6,7 @@
 package e2e
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -16,8 +17,11 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
 )
 
 // comeback is how long it may take until what was removed or altered by hand is as it was.
@@ -37,6 +41,7 @@ func (h *host) removedByHand(t *testing.T) {
 	h.comeBack(t, ofStaging()...)
 	g.Expect(h.Get(t.Context(), client.ObjectKeyFromObject(release), release)).To(Succeed())
 	g.Expect(release.Spec.Suspend).To(BeFalse())
+	h.labelsComeBack(t, append(ofStaging()[:7], &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "vcluster-alice-default--staging"}})...)
 	h.waitForCloudSpace(t, "tenant-alice-default", "staging")
 	h.comeBack(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: release.Namespace, Name: "cloudspace-alice-default--staging-kubeconfig"}})
 	g.Eventually(func() error {
@@ -60,6 +65,40 @@ func (h *host) comeBack(t *testing.T, removed ...client.Object) {
 			g.Expect(object.GetUID()).NotTo(Equal(before))
 		}, time.Until(since.Add(comeback)), interval).Should(Succeed(), "%T %s", object, object.GetName())
 	}
+}
+
+// labelsComeBack takes off objects the labels by which they are found, and all annotations and owners that they have. Labels and
+// annotations are back soon, on the same objects, which are otherwise what they were.
+func (h *host) labelsComeBack(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	g, operator := NewWithT(t), h.asOperator(t)
+	before := make([]client.Object, len(objects))
+	for i, object := range objects {
+		g.Expect(h.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(Succeed())
+		before[i], _ = object.DeepCopyObject().(client.Object)
+		bare := fmt.Sprintf(`{"metadata":{"labels":{%q:null,%q:null},"annotations":null,"ownerReferences":null}}`, v1alpha1.LabelTenant, v1alpha1.LabelCloudSpace)
+		g.Expect(operator.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(bare)))).To(Succeed())
+		g.Expect(object.GetLabels()).NotTo(HaveKey(v1alpha1.LabelTenant))
+	}
+	since := time.Now()
+	for i, object := range objects {
+		g.Eventually(func(g Gomega) {
+			g.Expect(h.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(Succeed())
+			g.Expect(object.GetLabels()).To(Equal(before[i].GetLabels()))
+			g.Expect(object.GetAnnotations()).To(Equal(before[i].GetAnnotations()))
+		}, time.Until(since.Add(comeback)), interval).Should(Succeed(), "%T %s", object, object.GetName())
+		g.Expect(object.GetUID()).To(Equal(before[i].GetUID()))
+		g.Expect(bodyOf(g, object)).To(Equal(bodyOf(g, before[i])), "%T %s", object, object.GetName())
+	}
+}
+
+// bodyOf is an object without its metadata and status.
+func bodyOf(g Gomega, object client.Object) map[string]any {
+	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	g.Expect(err).NotTo(HaveOccurred())
+	delete(body, "metadata")
+	delete(body, "status")
+	return body
 }
 
 // ofStaging is some of each kind that a CloudSpace is made of on the host cluster.

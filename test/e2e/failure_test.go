@@ -144,6 +144,5 @@ func (h *host) platformImages(ctx context.Context, t *testing.T) []string {
 // onNode runs a command in the namespaces of the host cluster's node.
 func (h *host) onNode(ctx context.Context, t *testing.T, command ...string) {
 	t.Helper()
-	out, err := exec.CommandContext(ctx, os.Getenv("HOSTCLUSTER"), append([]string{"exec", "--"}, command...)...).CombinedOutput()
-	NewWithT(t).Expect(err).NotTo(HaveOccurred(), string(out))
+	hostcluster(ctx, t, append([]string{"exec", "--"}, command...)...)
 }

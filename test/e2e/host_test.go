@@ -81,9 +81,15 @@ func open(t *testing.T, kubeconfig string) cluster {
 func openCloudSpace(t *testing.T, hostName string) cluster {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	out, err := exec.CommandContext(t.Context(), os.Getenv("HOSTCLUSTER"), "kubeconfig", hostName, "-o", file).CombinedOutput()
-	NewWithT(t).Expect(err).NotTo(HaveOccurred(), string(out))
+	hostcluster(t.Context(), t, "kubeconfig", hostName, "-o", file)
 	return open(t, file)
+}
+
+// hostcluster runs one of the local host cluster's own commands.
+func hostcluster(ctx context.Context, t *testing.T, args ...string) {
+	t.Helper()
+	out, err := exec.CommandContext(ctx, os.Getenv("HOSTCLUSTER"), args...).CombinedOutput()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), string(out))
 }
 
 // asOperator is an administrator who takes the operator's name, for what nobody else may change.

@@ -14,7 +14,7 @@ import (
 // everyTenant is each that a journey creates.
 var everyTenant = []string{
 	"alice-default", "bob-default", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", balanced, hosted, late, "judy-default", "kim-default",
-	attacks.Own, attacks.Foreign, "laura", "mike",
+	attacks.Own, attacks.Foreign, "laura", "mike", withFifty, afterSnapshot,
 }
 
 func TestJourneys(t *testing.T) {
@@ -46,9 +46,11 @@ func TestJourneys(t *testing.T) {
 	})
 	t.Run("CloudSpaces run without the chart's source, and new ones wait", host.chartSourceDown)
 	t.Run("the host's API server is killed in mid-provisioning", host.apiServerKilled)
+	t.Run("the host's etcd is restored from a snapshot", host.restored)
 	t.Run("the operator is killed at each step up and down", host.operatorKilled)
 	t.Run("an operator that is cut off is taken over", host.leaderCutOff)
 	t.Run("without Flux nothing is uninstalled, and that is said", host.helmControllerStopped)
 	t.Run("secrets are in Secrets alone", host.secretsAreNowhereElse)
+	t.Run("a Tenant goes with fifty CloudSpaces", host.fiftyAtOnce)
 	t.Run("a deleted Tenant leaves nothing", host.deletion)
 }

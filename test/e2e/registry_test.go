@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -28,8 +27,7 @@ const registry = "registry.hostcluster.internal:5000"
 
 func pushChart(t *testing.T, folder string) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), os.Getenv("HOSTCLUSTER"), "chart", "push", folder).CombinedOutput()
-	NewWithT(t).Expect(err).NotTo(HaveOccurred(), string(out))
+	hostcluster(t.Context(), t, "chart", "push", folder)
 }
 
 // pushManifests pushes the files of a folder as an artifact that Flux's OCIRepository reads.
