@@ -45,7 +45,12 @@ test-e2e: $(HOSTCLUSTER) ## The journeys on the local host cluster, with real Fl
 	@$(HOSTCLUSTER) up
 	@$(IN_CLUSTER) hack/deploy-local.sh
 	@hack/hostcluster/previous.sh
-	@$(IN_CLUSTER) HOSTCLUSTER=$(abspath $(HOSTCLUSTER)) PREVIOUS_KUBERNETES=$$(hack/hostcluster/previous.sh version) go test -tags e2e -count=1 -parallel 8 -timeout 30m -v ./test/e2e/...
+	@$(IN_CLUSTER) HOSTCLUSTER=$(abspath $(HOSTCLUSTER)) PREVIOUS_KUBERNETES=$$(hack/hostcluster/previous.sh version) go test -tags e2e -count=1 -parallel 8 -timeout 45m -v ./test/e2e/...
+
+.PHONY: test-upgrade
+test-upgrade: $(HOSTCLUSTER) ## From an earlier revision, FROM, to this one on the local host cluster, back, and on again: nothing is started anew
+	@$(HOSTCLUSTER) up
+	@$(IN_CLUSTER) FROM=$(FROM) hack/test-upgrade.sh
 
 FUZZTIME ?= 1m
 FUZZ := internal/names:FuzzHostNamesAreReversible internal/names:FuzzHostNamesAreOneToOne \
@@ -59,9 +64,11 @@ fuzz: ## Fuzz host names, kubeconfigs, what Flux says, quotas, ledgers, and the 
 	done
 
 .PHONY: race
-race: ## Unit tests with the race detector, which needs a C compiler
+race: $(HOSTCLUSTER) ## Unit tests and those of the view with the race detector, which needs a C compiler
 	@command -v $${CC:-gcc} > /dev/null || { echo "the race detector needs a C compiler: apt-get install gcc libc6-dev" >&2; exit 2; }
 	CGO_ENABLED=1 go test -race ./apis/... ./apiserver/... ./cmd/... ./controllers/... ./internal/...
+	@$(HOSTCLUSTER) build
+	@$(IN_CLUSTER) CGO_ENABLED=1 go test -race -count=1 -timeout 20m ./test/view
 
 .PHONY: stress
 stress: ## Unit tests many times over, in random order, to find those that do not always pass
