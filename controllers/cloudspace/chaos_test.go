@@ -85,7 +85,7 @@ func newChaos(t *testing.T) *chaos {
 		PullSecrets: NewPullSecretWatch(nil),
 	}
 	key := client.ObjectKeyFromObject(testCloudSpace("default"))
-	c.r.Kubeconfigs.followed[key] = followed{of: "uid-1", store: c.source, namespace: "vcluster-alice-default", synced: func() bool { return true }, stop: func() {}}
+	c.r.Kubeconfigs.followed[key] = &followed{of: "uid-1", store: c.source, namespace: "vcluster-alice-default", synced: func() bool { return true }, stop: func() {}}
 	return c
 }
 

@@ -71,10 +71,6 @@ func TestAClockThatJumpsBackByADayStopsNothing(t *testing.T) {
 			chart.Annotations = map[string]string{"reconcile.fluxcd.io/requestedAt": noon.Format(time.RFC3339Nano)}
 			return !chartAsked(chart, dayBefore)
 		},
-		"a Secret that cannot be read is said to be so": func(*testing.T) bool {
-			err := followed{since: noon, synced: func() bool { return false }}.pending(dayBefore)
-			return err != nil && !errors.Is(err, step.ErrStale)
-		},
 		"what holds a deletion is told": func(*testing.T) bool {
 			release := &helmv2.HelmRelease{}
 			release.Finalizers, release.DeletionTimestamp = []string{helmv2.HelmReleaseFinalizer}, &metav1.Time{Time: noon}

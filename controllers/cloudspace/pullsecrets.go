@@ -37,7 +37,7 @@ func (r *Reconciler) ensurePullSecrets(ctx context.Context, s *scope) (lacks, er
 	if len(wanted) == 0 && s.observed.namespace.Annotations[annotationPulls] != pullSecretsCopied {
 		return nil, nil
 	}
-	copies, err := r.PullSecrets.Copies(s.key(), s.names, s.owner, s.now) //nolint:contextcheck // what it begins to watch is watched beyond this pass.
+	copies, err := r.PullSecrets.Copies(s.key(), s.names, s.owner, !s.settled()) //nolint:contextcheck // what it begins to watch is watched beyond this pass.
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func namesPullSecret(release *helmv2.HelmRelease, name string) bool {
 }
 
 func (r *Reconciler) ensurePullSecret(ctx context.Context, s *scope, name string, cached *corev1.Secret) error {
-	source, err := r.PullSecrets.Source(name, s.now) //nolint:contextcheck // what it begins to watch is watched beyond this pass.
+	source, err := r.PullSecrets.Source(name) //nolint:contextcheck // what it begins to watch is watched beyond this pass.
 	if err != nil {
 		return err
 	}

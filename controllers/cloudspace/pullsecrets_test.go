@@ -84,7 +84,7 @@ func newPrivateRegistry(t *testing.T, day []byte) *privateRegistry {
 	t.Helper()
 	p := &privateRegistry{newChaos(t), cache.NewStore(cache.MetaNamespaceKeyFunc), cache.NewStore(cache.MetaNamespaceKeyFunc)}
 	follow := func(w *secretWatch, namespace, name string, of types.UID, store cache.Store) {
-		w.followed[types.NamespacedName{Namespace: namespace, Name: name}] = followed{
+		w.followed[types.NamespacedName{Namespace: namespace, Name: name}] = &followed{
 			of: of, store: store, namespace: "kubeopera-system", synced: func() bool { return true }, stop: func() {},
 		}
 	}

@@ -5,7 +5,6 @@ package cloudspace
 
 import (
 	"context"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,23 +32,23 @@ func (w *PullSecretWatch) Start(ctx context.Context) error {
 }
 
 // Source is one of the platform's pull secrets as last seen, nil when there is none.
-func (w *PullSecretWatch) Source(name string, now time.Time) (*corev1.Secret, error) {
-	f := w.sources.follow(types.NamespacedName{Namespace: names.SystemNamespace, Name: name}, "", names.SystemNamespace, now, byName(name))
-	return f.get(name), f.pending(now)
+func (w *PullSecretWatch) Source(name string) (*corev1.Secret, error) {
+	f := w.sources.follow(types.NamespacedName{Namespace: names.SystemNamespace, Name: name}, "", names.SystemNamespace, true, byName(name))
+	return f.get(name), f.pending()
 }
 
 // Copies are the pull secrets in a host namespace that were made for a CloudSpace, by name. They are found by the owner alone: were a
 // mark of their own needed, one that loses it could neither be seen nor be made anew.
-func (w *PullSecretWatch) Copies(cloudSpace types.NamespacedName, n names.CloudSpace, owner apply.Owner, now time.Time) (map[string]*corev1.Secret, error) {
+func (w *PullSecretWatch) Copies(cloudSpace types.NamespacedName, n names.CloudSpace, owner apply.Owner, urgent bool) (map[string]*corev1.Secret, error) {
 	ours := labels.Set{v1alpha1.LabelOwnerUID: string(owner.UID)}.String()
-	f := w.copies.follow(cloudSpace, owner.UID, n.HostNamespace(), now, func(o *metav1.ListOptions) { o.LabelSelector = ours })
+	f := w.copies.follow(cloudSpace, owner.UID, n.HostNamespace(), urgent, func(o *metav1.ListOptions) { o.LabelSelector = ours })
 	copies := map[string]*corev1.Secret{}
 	for _, object := range f.store.List() {
 		if secret, ok := object.(*corev1.Secret); ok && names.IsPullSecret(secret.Name) {
 			copies[secret.Name] = secret
 		}
 	}
-	return copies, f.pending(now)
+	return copies, f.pending()
 }
 
 // Forget ends the watch of a CloudSpace's copies.

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -176,6 +177,12 @@ func newScope(object *v1alpha1.CloudSpace) *scope {
 	}
 	s.tenantID, s.owner.Tenant, s.names = id, id, forCloudSpace
 	return s
+}
+
+// settled tells whether all was as it should be when the CloudSpace was last looked at: what is only to be seen again can wait.
+func (s *scope) settled() bool {
+	status := &s.object.Status
+	return status.ObservedGeneration == s.object.Generation && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady)
 }
 
 // earlier is the shorter of two waits, of which zero means none.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,11 +30,13 @@ type secretWatch struct {
 	Changes chan event.GenericEvent
 	// slim takes away from a Secret what is not needed of it.
 	slim func(*corev1.Secret)
+	// turns are held by watches that begin and could wait.
+	turns chan struct{}
 
 	mu sync.Mutex
 	// ended tells that the program stops: a pass that is still on its way then begins nothing that would outlive it.
 	ended    bool
-	followed map[types.NamespacedName]followed
+	followed map[types.NamespacedName]*followed
 }
 
 type followed struct {
@@ -41,21 +44,28 @@ type followed struct {
 	of        types.UID
 	store     cache.Store
 	namespace string
-	since     time.Time
-	// synced tells whether the store has what stands.
-	synced func() bool
-	stop   context.CancelFunc
+	// synced tells whether the store has what stands, and unanswered that it was asked for in vain for some time.
+	synced     func() bool
+	unanswered atomic.Bool
+	// hurry ends the wait for a turn, stop the watch.
+	hurry, stop context.CancelFunc
 }
 
-// followPatience is how long a watch that has begun may take to hear what stands.
-const followPatience = 10 * time.Second
+const (
+	// followPatience is how long a watch that has begun may take to hear what stands.
+	followPatience = 30 * time.Second
+	// beginsAtOnce bounds how many watches begin at a time of those that can wait. An operator that has just started begins two for each
+	// CloudSpace: all at once they would keep the API server, and the operator, from what is new.
+	beginsAtOnce = 16
+)
 
 func newSecretWatch(client kubernetes.Interface, slim func(*corev1.Secret)) *secretWatch {
 	return &secretWatch{
 		client:   client,
 		slim:     slim,
 		Changes:  make(chan event.GenericEvent, 1024),
-		followed: map[types.NamespacedName]followed{},
+		turns:    make(chan struct{}, beginsAtOnce),
+		followed: map[types.NamespacedName]*followed{},
 	}
 }
 
@@ -71,20 +81,23 @@ func (w *secretWatch) Start(ctx context.Context) error {
 	return nil
 }
 
-// follow begins to watch Secrets of a namespace for an object, if that is not done yet. It never calls the API server itself.
-func (w *secretWatch) follow(object types.NamespacedName, of types.UID, namespace string, now time.Time, which func(*metav1.ListOptions)) followed {
+// follow begins to watch Secrets of a namespace for an object, if that is not done yet: at once if it is urgent, else when it is its turn.
+// Changes tells when it is known what stands. It never calls the API server itself.
+func (w *secretWatch) follow(object types.NamespacedName, of types.UID, namespace string, urgent bool, which func(*metav1.ListOptions)) *followed {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f, ok := w.followed[object]
-	if ok && f.of == of {
-		return f
+	if !ok || f.of != of {
+		if ok {
+			f.stop()
+		}
+		f = w.begin(object, namespace, which)
+		f.of = of
+		w.followed[object] = f
 	}
-	if ok {
-		f.stop()
+	if urgent && !f.synced() {
+		f.hurry()
 	}
-	f = w.begin(object, namespace, which)
-	f.of, f.since = of, now
-	w.followed[object] = f
 	return f
 }
 
@@ -98,18 +111,22 @@ func (w *secretWatch) Forget(object types.NamespacedName) {
 	}
 }
 
-func (w *secretWatch) begin(object types.NamespacedName, namespace string, which func(*metav1.ListOptions)) followed {
-	notify := func(any) {
+func (w *secretWatch) begin(object types.NamespacedName, namespace string, which func(*metav1.ListOptions)) *followed {
+	notify := func() {
 		w.Changes <- event.GenericEvent{Object: &v1alpha1.CloudSpace{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name}}}
 	}
 	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: cache.NewFilteredListWatchFromClient(w.client.CoreV1().RESTClient(), "secrets", namespace, which),
 		ObjectType:    &corev1.Secret{},
 		Transform:     w.transform,
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    notify,
-			UpdateFunc: func(_, secret any) { notify(secret) },
-			DeleteFunc: notify,
+		Handler: cache.ResourceEventHandlerDetailedFuncs{
+			AddFunc: func(_ any, stood bool) {
+				if !stood {
+					notify()
+				}
+			},
+			UpdateFunc: func(any, any) { notify() },
+			DeleteFunc: func(any) { notify() },
 		},
 	})
 	// The watch outlives the pass that begins it; Forget or Start ends it.
@@ -117,8 +134,47 @@ func (w *secretWatch) begin(object types.NamespacedName, namespace string, which
 	if w.ended {
 		stop()
 	}
-	go controller.RunWithContext(ctx)
-	return followed{store: store, namespace: namespace, synced: controller.HasSynced, stop: stop}
+	hurried, hurry := context.WithCancel(context.Background())
+	f := &followed{store: store, namespace: namespace, synced: controller.HasSynced, hurry: hurry, stop: stop}
+	go func() {
+		defer hurry()
+		leave := w.takeTurn(ctx, hurried)
+		go controller.RunWithContext(ctx)
+		f.hear(ctx, controller.HasSyncedChecker().Done(), leave, notify)
+	}()
+	return f
+}
+
+// takeTurn waits until a watch can begin, and gives what ends its turn. One that is in a hurry has none.
+func (w *secretWatch) takeTurn(ctx, hurried context.Context) (leave func()) {
+	select {
+	case w.turns <- struct{}{}:
+		return func() { <-w.turns }
+	case <-hurried.Done():
+	case <-ctx.Done():
+	}
+	return func() {}
+}
+
+// hear waits until a watch that has begun knows what stands, and tells. If that takes long, it tells of that too, and lets others begin.
+func (f *followed) hear(ctx context.Context, known <-chan struct{}, leave, notify func()) {
+	select {
+	case <-known:
+		leave()
+	case <-ctx.Done():
+		leave()
+		return
+	case <-time.After(followPatience):
+		f.unanswered.Store(true)
+		leave()
+		notify()
+		select {
+		case <-known:
+		case <-ctx.Done():
+			return
+		}
+	}
+	notify()
 }
 
 // byName lists one object.
@@ -128,20 +184,20 @@ func byName(name string) func(*metav1.ListOptions) {
 	}
 }
 
-// pending is nil once it is known what stands. Before, it says that the view is behind, and after a while that something is wrong.
-func (f followed) pending(now time.Time) error {
+// pending is nil once it is known what stands. Before, it says that this was not seen yet, or that it was asked for in vain.
+func (f *followed) pending() error {
 	switch {
 	case f.synced():
 		return nil
-	case now.Sub(f.since).Abs() <= followPatience:
-		return step.ErrStale
-	default:
+	case f.unanswered.Load():
 		return fmt.Errorf("the Secrets of namespace %s cannot be read", f.namespace)
+	default:
+		return step.ErrUnseen
 	}
 }
 
 // get is a Secret as last seen; nil when it has not been seen.
-func (f followed) get(name string) *corev1.Secret {
+func (f *followed) get(name string) *corev1.Secret {
 	object, exists, err := f.store.GetByKey(f.namespace + "/" + name)
 	if err != nil || !exists {
 		return nil

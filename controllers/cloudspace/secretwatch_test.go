@@ -5,6 +5,8 @@ package cloudspace
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -20,17 +22,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/step"
 )
 
 // secretServer has no Secrets, and counts who watches for them.
-type secretServer struct{ begun, open atomic.Int32 }
+type secretServer struct {
+	begun, open atomic.Int32
+	// silent has it not say what stands, until answer.
+	silent   atomic.Bool
+	answered chan struct{}
+}
+
+func (s *secretServer) answer() { close(s.answered) }
 
 // loadedMachine is how long what comes at once may take on a machine that is busy.
 const loadedMachine = 30 * time.Second
 
 func newSecretServer(t *testing.T) (*secretServer, kubernetes.Interface) {
 	t.Helper()
-	s, over := &secretServer{}, make(chan struct{})
+	s, over := &secretServer{answered: make(chan struct{})}, make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Query().Get("watch") == "" {
@@ -40,6 +50,13 @@ func newSecretServer(t *testing.T) (*secretServer, kubernetes.Interface) {
 		s.begun.Add(1)
 		s.open.Add(1)
 		defer s.open.Add(-1)
+		if s.silent.Load() {
+			select {
+			case <-s.answered:
+			case <-over:
+			case <-r.Context().Done():
+			}
+		}
 		if r.URL.Query().Get("sendInitialEvents") == "true" {
 			_, _ = io.WriteString(w, `{"type":"BOOKMARK","object":{"kind":"Secret","apiVersion":"v1","metadata":{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}}}`)
 		}
@@ -53,7 +70,7 @@ func newSecretServer(t *testing.T) (*secretServer, kubernetes.Interface) {
 		close(over)
 		server.Close()
 	})
-	api, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	api, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +90,8 @@ func TestAWatchIsOfOneCloudSpaceAlone(t *testing.T) {
 	kubeconfigs, pulls := NewKubeconfigWatch(api), NewPullSecretWatch(api)
 	follow := func(uid types.UID) {
 		s := newScope(testCloudSpace("default", func(c *v1alpha1.CloudSpace) { c.UID = uid }))
-		kubeconfigs.Follow(s.key(), s.names, s.owner, noon)
-		_, _ = pulls.Copies(s.key(), s.names, s.owner, noon)
+		_, _ = kubeconfigs.Follow(s.key(), s.names, s.owner, true)
+		_, _ = pulls.Copies(s.key(), s.names, s.owner, true)
 	}
 	follow("uid-1")
 	server.watches(t, "at first", 2, 2)
@@ -88,11 +105,50 @@ func TestAWatchIsOfOneCloudSpaceAlone(t *testing.T) {
 	server.watches(t, "when it is gone", 4, 0)
 }
 
+// What can wait begins in turns, so that what is new is not kept waiting by ten thousand that are only to be seen again; and whoever waits is
+// told when it is seen, without looking again and again.
+func TestWatchesThatCanWaitBeginInTurns(t *testing.T) {
+	server, api := newSecretServer(t)
+	server.silent.Store(true)
+	kubeconfigs := NewKubeconfigWatch(api)
+	follow := func(name string, urgent bool) error {
+		s := newScope(testCloudSpace(name))
+		_, err := kubeconfigs.Follow(s.key(), s.names, s.owner, urgent)
+		return err
+	}
+	const all = 3 * beginsAtOnce
+	for i := range all {
+		if err := follow(fmt.Sprintf("waits-%d", i), false); !errors.Is(err, step.ErrUnseen) {
+			t.Fatalf("it is known at once: %v", err)
+		}
+	}
+	server.watches(t, "of those that can wait", beginsAtOnce, beginsAtOnce)
+	_ = follow("new", true)
+	server.watches(t, "with one that cannot", beginsAtOnce+1, beginsAtOnce+1)
+	for i := range all {
+		_ = follow(fmt.Sprintf("waits-%d", i), true)
+	}
+	server.watches(t, "when none can wait any more", all+1, all+1)
+	server.answer()
+	told := map[string]int{}
+	for range all + 1 {
+		told[(<-kubeconfigs.Changes).Object.GetName()]++
+	}
+	for name, times := range told {
+		if err := follow(name, false); err != nil || times != 1 {
+			t.Errorf("%s was told of %d times, and is known: %v", name, times, err)
+		}
+	}
+	if len(told) != all+1 {
+		t.Errorf("%d were told of, want %d", len(told), all+1)
+	}
+}
+
 // A pass may still be on its way when the program stops; what it asks to follow must not be watched for ever.
 func TestNoWatchOutlivesTheProgram(t *testing.T) {
 	server, api := newSecretServer(t)
 	pulls := NewPullSecretWatch(api)
-	_, _ = pulls.Source("first", noon)
+	_, _ = pulls.Source("first")
 	server.watches(t, "while it runs", 1, 1)
 	over, stop := context.WithCancel(t.Context())
 	stop()
@@ -100,9 +156,9 @@ func TestNoWatchOutlivesTheProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.watches(t, "when it has ended", 1, 0)
-	late := pulls.sources.follow(types.NamespacedName{Name: "late"}, "", "late", noon, byName("late"))
+	late := pulls.sources.follow(types.NamespacedName{Name: "late"}, "", "late", true, byName("late"))
 	s := newScope(testCloudSpace("default"))
-	if _, err := pulls.Copies(s.key(), s.names, s.owner, noon); err == nil || late.synced() {
+	if _, err := pulls.Copies(s.key(), s.names, s.owner, true); err == nil || late.synced() {
 		t.Error("a watch that begins after the end says that it knows what stands")
 	}
 	server.watches(t, "of a pass that came late", 1, 0)
@@ -136,9 +192,7 @@ func TestNothingIsKeptOfACloudSpaceThatIsGone(t *testing.T) {
 			stopped := 0
 			stop := func() { stopped++ }
 			for _, w := range []*secretWatch{c.r.Kubeconfigs.secretWatch, c.r.PullSecrets.copies} {
-				f := c.r.Kubeconfigs.followed[key]
-				f.stop = stop
-				w.followed[key] = f
+				w.followed[key] = &followed{of: "uid-1", store: c.source, namespace: "vcluster-alice-default", synced: func() bool { return true }, stop: stop}
 			}
 			c.live(upToActive)
 			c.named()

@@ -132,10 +132,10 @@ func (r *Reconciler) offered(spec v1alpha1.CloudSpaceSpec) (version configv1alph
 // ensureKubeconfig copies the vCluster's kubeconfig. It is made anew from its parts, because everybody who can write in
 // the host namespace could have written it.
 func (r *Reconciler) ensureKubeconfig(ctx context.Context, s *scope) (err error) {
-	source, known := r.Kubeconfigs.Follow(s.key(), s.names, s.owner, s.now) //nolint:contextcheck // what it begins to watch is watched beyond this pass.
+	source, err := r.Kubeconfigs.Follow(s.key(), s.names, s.owner, !s.settled()) //nolint:contextcheck // what it begins to watch is watched beyond this pass.
 	switch {
-	case !known:
-		return step.ErrStale
+	case err != nil:
+		return err
 	case source == nil:
 		return step.Wait(v1alpha1.ReasonWaitingForKubeconfig, "waiting for the control plane to write its kubeconfig")
 	}

@@ -28,6 +28,9 @@ const StaleRetry = 100 * time.Millisecond
 // ErrStale says that the cache has not caught up with what stands on the API server.
 var ErrStale = errors.New("the cache is behind the API server")
 
+// ErrUnseen says that what stands on the API server was not seen yet. Nothing is concluded, and whoever looks tells when it is seen.
+var ErrUnseen = errors.New("what stands on the API server was not seen yet")
+
 // Step is one small, idempotent piece of work on a scope S. Its outcome is one condition.
 type Step[S any] struct {
 	// Proves is the condition type.
@@ -168,7 +171,7 @@ func Class(err error) string {
 		return "Wait"
 	case asTerminal(err) != nil:
 		return "Terminal"
-	case errors.Is(err, ErrStale), apierrors.IsConflict(err):
+	case errors.Is(err, ErrStale), errors.Is(err, ErrUnseen), apierrors.IsConflict(err):
 		return "Stale"
 	default:
 		return "Transient"
@@ -188,12 +191,15 @@ func Explain(err error, fallback string) (reason, message string) {
 }
 
 // Result tells controller-runtime what to do after an error that could not be written down in a status: a stale view is soon
-// looked at again, any other error is tried again with controller-runtime's own backoff.
+// looked at again, what is not seen yet when it is, any other error is tried again with controller-runtime's own backoff.
 func Result(err error) (reconcile.Result, error) {
 	switch Class(err) {
 	case "Wait":
 		return reconcile.Result{RequeueAfter: asWait(err).After}, nil
 	case "Stale":
+		if errors.Is(err, ErrUnseen) {
+			return reconcile.Result{}, nil
+		}
 		return reconcile.Result{RequeueAfter: StaleRetry}, nil
 	default:
 		return reconcile.Result{}, err
