@@ -25,8 +25,9 @@ func NewKubeconfigWatch(client kubernetes.Interface) *KubeconfigWatch {
 // It never calls the API server itself.
 func (w *KubeconfigWatch) Follow(cloudSpace types.NamespacedName, n names.CloudSpace, owner apply.Owner, urgent bool) (*corev1.Secret, error) {
 	f := w.follow(cloudSpace, owner.UID, n.HostNamespace(), urgent, byName(n.SourceSecret()))
+	pending := f.pending()
 	if secret := f.get(n.SourceSecret()); secret != nil {
 		return secret, nil
 	}
-	return nil, f.pending()
+	return nil, pending
 }

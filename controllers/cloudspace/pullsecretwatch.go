@@ -34,7 +34,8 @@ func (w *PullSecretWatch) Start(ctx context.Context) error {
 // Source is one of the platform's pull secrets as last seen, nil when there is none.
 func (w *PullSecretWatch) Source(name string) (*corev1.Secret, error) {
 	f := w.sources.follow(types.NamespacedName{Namespace: names.SystemNamespace, Name: name}, "", names.SystemNamespace, true, byName(name))
-	return f.get(name), f.pending()
+	pending := f.pending()
+	return f.get(name), pending
 }
 
 // Copies are the pull secrets in a host namespace that were made for a CloudSpace, by name. They are found by the owner alone: were a
@@ -42,13 +43,13 @@ func (w *PullSecretWatch) Source(name string) (*corev1.Secret, error) {
 func (w *PullSecretWatch) Copies(cloudSpace types.NamespacedName, n names.CloudSpace, owner apply.Owner, urgent bool) (map[string]*corev1.Secret, error) {
 	ours := labels.Set{v1alpha1.LabelOwnerUID: string(owner.UID)}.String()
 	f := w.copies.follow(cloudSpace, owner.UID, n.HostNamespace(), urgent, func(o *metav1.ListOptions) { o.LabelSelector = ours })
-	copies := map[string]*corev1.Secret{}
+	pending, copies := f.pending(), map[string]*corev1.Secret{}
 	for _, object := range f.store.List() {
 		if secret, ok := object.(*corev1.Secret); ok && names.IsPullSecret(secret.Name) {
 			copies[secret.Name] = secret
 		}
 	}
-	return copies, f.pending()
+	return copies, pending
 }
 
 // Forget ends the watch of a CloudSpace's copies.

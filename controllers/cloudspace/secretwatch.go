@@ -184,7 +184,8 @@ func byName(name string) func(*metav1.ListOptions) {
 	}
 }
 
-// pending is nil once it is known what stands. Before, it says that this was not seen yet, or that it was asked for in vain.
+// pending is nil once it is known what stands. Before, it says that this was not seen yet, or that it was asked for in vain. It is asked
+// before the store is: what comes in between is then seen, and not taken for what is not there.
 func (f *followed) pending() error {
 	switch {
 	case f.synced():

@@ -15,13 +15,17 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/names"
 	"github.com/tantilium/cloud-runner/internal/step"
 )
 
@@ -141,6 +145,34 @@ func TestWatchesThatCanWaitBeginInTurns(t *testing.T) {
 	}
 	if len(told) != all+1 {
 		t.Errorf("%d were told of, want %d", len(told), all+1)
+	}
+}
+
+// A Secret that comes while a pass looks is seen, or not known yet: it is never taken for one that is not there.
+func TestASecretThatComesWhileItIsLookedForIsNotMissed(t *testing.T) {
+	s := newScope(testCloudSpace("default"))
+	coming := func(namespace, name string) *followed {
+		store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+		return &followed{store: store, namespace: namespace, stop: func() {}, synced: func() bool {
+			return store.Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}) == nil
+		}}
+	}
+	kubeconfigs, pulls := NewKubeconfigWatch(nil), NewPullSecretWatch(nil)
+	of := func(f *followed, uid types.UID) *followed {
+		f.of = uid
+		return f
+	}
+	kubeconfigs.followed[s.key()] = of(coming(s.names.HostNamespace(), s.names.SourceSecret()), s.owner.UID)
+	pulls.copies.followed[s.key()] = of(coming(s.names.HostNamespace(), names.PullSecret("mirror")), s.owner.UID)
+	pulls.sources.followed[types.NamespacedName{Namespace: names.SystemNamespace, Name: "mirror"}] = coming(names.SystemNamespace, "mirror")
+	if secret, err := kubeconfigs.Follow(s.key(), s.names, s.owner, false); secret == nil || err != nil {
+		t.Errorf("the kubeconfig is %v, %v", secret, err)
+	}
+	if copies, err := pulls.Copies(s.key(), s.names, s.owner, false); len(copies) != 1 || err != nil {
+		t.Errorf("the copies are %v, %v", copies, err)
+	}
+	if source, err := pulls.Source("mirror"); source == nil || err != nil {
+		t.Errorf("the source is %v, %v", source, err)
 	}
 }
 
