@@ -49,6 +49,7 @@ test-e2e: $(HOSTCLUSTER) ## The journeys on the local host cluster, with real Fl
 
 .PHONY: test-upgrade
 test-upgrade: $(HOSTCLUSTER) ## From an earlier revision, FROM, to this one on the local host cluster, back, and on again: nothing is started anew
+	@test -n "$(FROM)" || { echo "FROM=<tag or commit> names the revision to begin with" >&2; exit 2; }
 	@$(HOSTCLUSTER) up
 	@$(IN_CLUSTER) FROM=$(FROM) hack/test-upgrade.sh
 

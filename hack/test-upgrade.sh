@@ -23,8 +23,12 @@ standing() {
   kubectl get cloudspaces.tenancy.kubeopera.io,tenants -A -o 'jsonpath={range .items[*]}{.metadata.uid} {.metadata.name} {.status.phase} {.status.timeline[*].phase}{"\n"}{end}'
 }
 
-# works has the operator do something new, and waits until all else is as it should be.
+# works has the operator do something new, and look at the CloudSpace that runs.
 works() {
+  local asked
+  asked=$(date +%s%N)
+  kubectl annotate -n tenant-alice-default cloudspaces.tenancy.kubeopera.io/default "tenancy.kubeopera.io/retry-requested=$asked" --overwrite > /dev/null
+  kubectl wait -n tenant-alice-default cloudspaces.tenancy.kubeopera.io/default --for=jsonpath='{.status.retry.lastHandledRequest}'="$asked" --timeout=2m > /dev/null
   kubectl apply -f - > /dev/null <<CLOUDSPACE
 {apiVersion: tenancy.kubeopera.io/v1alpha1, kind: CloudSpace, metadata: {name: rests, namespace: tenant-alice-default}, spec: {suspend: true}}
 CLOUDSPACE

@@ -5,6 +5,7 @@ package cloudspace
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -49,9 +50,9 @@ func init() {
 	metrics.Registry.MustRegister(stepDuration, provisioningDuration, retries, mended, reconcileErrors)
 }
 
-// recordError counts a pass that ended in an error. Waiting is none.
+// recordError counts a pass that ended in an error. Waiting is none, also for what is only not seen yet.
 func recordError(err error) {
-	if class := step.Class(err); class != "" && class != "Wait" {
+	if class := step.Class(err); class != "" && class != "Wait" && !errors.Is(err, step.ErrUnseen) {
 		reconcileErrors.WithLabelValues(class).Inc()
 	}
 }

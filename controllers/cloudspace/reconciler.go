@@ -179,10 +179,12 @@ func newScope(object *v1alpha1.CloudSpace) *scope {
 	return s
 }
 
-// settled tells whether all was as it should be when the CloudSpace was last looked at: what is only to be seen again can wait.
+// settled tells whether all was as it should be when the CloudSpace was last looked at, and its control plane runs: what is only to be seen
+// again can wait.
 func (s *scope) settled() bool {
 	status := &s.object.Status
-	return status.ObservedGeneration == s.object.Generation && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady)
+	return status.ObservedGeneration == s.object.Generation && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) &&
+		!retry.Requested(status.Retry, s.object.Annotations) && s.observed.notRunning() == ""
 }
 
 // earlier is the shorter of two waits, of which zero means none.

@@ -57,6 +57,8 @@ const (
 	// beginsAtOnce bounds how many watches begin at a time of those that can wait. An operator that has just started begins two for each
 	// CloudSpace: all at once they would keep the API server, and the operator, from what is new.
 	beginsAtOnce = 16
+	// turnLasts is how long one of them keeps others from beginning at most: one that may not read its Secrets stands in nobody's way.
+	turnLasts = 3 * time.Second
 )
 
 func newSecretWatch(client kubernetes.Interface, slim func(*corev1.Secret)) *secretWatch {
@@ -112,8 +114,17 @@ func (w *secretWatch) Forget(object types.NamespacedName) {
 }
 
 func (w *secretWatch) begin(object types.NamespacedName, namespace string, which func(*metav1.ListOptions)) *followed {
+	// The watch outlives the pass that begins it; Forget or Start ends it.
+	ctx, stop := context.WithCancel(context.Background())
+	if w.ended {
+		stop()
+	}
 	notify := func() {
-		w.Changes <- event.GenericEvent{Object: &v1alpha1.CloudSpace{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name}}}
+		changed := &v1alpha1.CloudSpace{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name}}
+		select {
+		case w.Changes <- event.GenericEvent{Object: changed}:
+		case <-ctx.Done():
+		}
 	}
 	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: cache.NewFilteredListWatchFromClient(w.client.CoreV1().RESTClient(), "secrets", namespace, which),
@@ -129,11 +140,6 @@ func (w *secretWatch) begin(object types.NamespacedName, namespace string, which
 			DeleteFunc: func(any) { notify() },
 		},
 	})
-	// The watch outlives the pass that begins it; Forget or Start ends it.
-	ctx, stop := context.WithCancel(context.Background())
-	if w.ended {
-		stop()
-	}
 	hurried, hurry := context.WithCancel(context.Background())
 	f := &followed{store: store, namespace: namespace, synced: controller.HasSynced, hurry: hurry, stop: stop}
 	go func() {
@@ -145,11 +151,11 @@ func (w *secretWatch) begin(object types.NamespacedName, namespace string, which
 	return f
 }
 
-// takeTurn waits until a watch can begin, and gives what ends its turn. One that is in a hurry has none.
+// takeTurn waits until a watch can begin, and gives what ends its turn. One that is in a hurry needs none.
 func (w *secretWatch) takeTurn(ctx, hurried context.Context) (leave func()) {
 	select {
 	case w.turns <- struct{}{}:
-		return func() { <-w.turns }
+		return sync.OnceFunc(func() { <-w.turns })
 	case <-hurried.Done():
 	case <-ctx.Done():
 	}
@@ -158,15 +164,14 @@ func (w *secretWatch) takeTurn(ctx, hurried context.Context) (leave func()) {
 
 // hear waits until a watch that has begun knows what stands, and tells. If that takes long, it tells of that too, and lets others begin.
 func (f *followed) hear(ctx context.Context, known <-chan struct{}, leave, notify func()) {
+	defer leave()
+	defer time.AfterFunc(turnLasts, leave).Stop()
 	select {
 	case <-known:
-		leave()
 	case <-ctx.Done():
-		leave()
 		return
 	case <-time.After(followPatience):
 		f.unanswered.Store(true)
-		leave()
 		notify()
 		select {
 		case <-known:
@@ -174,6 +179,8 @@ func (f *followed) hear(ctx context.Context, known <-chan struct{}, leave, notif
 			return
 		}
 	}
+	// Whoever is told may take long to listen.
+	leave()
 	notify()
 }
 

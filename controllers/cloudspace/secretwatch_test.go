@@ -146,6 +146,13 @@ func TestWatchesThatCanWaitBeginInTurns(t *testing.T) {
 	if len(told) != all+1 {
 		t.Errorf("%d were told of, want %d", len(told), all+1)
 	}
+	for i := range all {
+		_ = follow(fmt.Sprintf("later-%d", i), false)
+	}
+	for range all {
+		<-kubeconfigs.Changes
+	}
+	server.watches(t, "of those that had their turns one after the other", 2*all+1, 2*all+1)
 }
 
 // A Secret that comes while a pass looks is seen, or not known yet: it is never taken for one that is not there.
