@@ -72,9 +72,8 @@ race: $(HOSTCLUSTER) ## Unit tests and those of the view with the race detector,
 	@$(IN_CLUSTER) CGO_ENABLED=1 go test -race -count=1 -timeout 20m ./test/view
 
 .PHONY: stress
-stress: ## Unit tests many times over, in random order, to find those that do not always pass
-	go test -count=$(or $(COUNT),100) -shuffle=on ./internal/... ./controllers/tenant
-	go test -count=$(or $(COUNT),20) -shuffle=on ./controllers/cloudspace
+stress: ## Unit tests many times over, in random order, to find those that do not always pass: COUNT times, 100 by default
+	go test -count=$(or $(COUNT),100) -shuffle=on -skip '^Fuzz' -timeout 6h ./internal/... ./controllers/...
 
 .PHONY: bench-restart
 bench-restart: $(HOSTCLUSTER) ## A new operator on a cluster with many CloudSpaces: time, memory, requests. CLOUDSPACES, 10000 by default
