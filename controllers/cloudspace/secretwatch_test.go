@@ -81,6 +81,21 @@ func newSecretServer(t *testing.T) (*secretServer, kubernetes.Interface) {
 	return s, api
 }
 
+// endsWith has watches end with a test: another server may have the same port afterwards, and would be asked by them.
+func endsWith[W interface {
+	Start(ctx context.Context) error
+}](t *testing.T, watches W) W {
+	t.Helper()
+	t.Cleanup(func() {
+		over, stop := context.WithCancel(context.Background())
+		stop()
+		if err := watches.Start(over); err != nil {
+			t.Error(err)
+		}
+	})
+	return watches
+}
+
 // watches waits until so many watches were begun, and so many are open.
 func (s *secretServer) watches(t *testing.T, when string, begun, open int32) {
 	t.Helper()
@@ -91,7 +106,7 @@ func (s *secretServer) watches(t *testing.T, when string, begun, open int32) {
 // A CloudSpace that was made anew under the name of one that was lost must not go by what is seen of that one.
 func TestAWatchIsOfOneCloudSpaceAlone(t *testing.T) {
 	server, api := newSecretServer(t)
-	kubeconfigs, pulls := NewKubeconfigWatch(api), NewPullSecretWatch(api)
+	kubeconfigs, pulls := endsWith(t, NewKubeconfigWatch(api)), endsWith(t, NewPullSecretWatch(api))
 	follow := func(uid types.UID) {
 		s := newScope(testCloudSpace("default", func(c *v1alpha1.CloudSpace) { c.UID = uid }))
 		_, _ = kubeconfigs.Follow(s.key(), s.names, s.owner, true)
@@ -114,7 +129,7 @@ func TestAWatchIsOfOneCloudSpaceAlone(t *testing.T) {
 func TestWatchesThatCanWaitBeginInTurns(t *testing.T) {
 	server, api := newSecretServer(t)
 	server.silent.Store(true)
-	kubeconfigs := NewKubeconfigWatch(api)
+	kubeconfigs := endsWith(t, NewKubeconfigWatch(api))
 	follow := func(name string, urgent bool) error {
 		s := newScope(testCloudSpace(name))
 		_, err := kubeconfigs.Follow(s.key(), s.names, s.owner, urgent)
