@@ -10,8 +10,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/onsi/gomega"
@@ -196,6 +198,38 @@ func TestASecretThatComesWhileItIsLookedForIsNotMissed(t *testing.T) {
 	if source, err := pulls.Source("mirror"); source == nil || err != nil {
 		t.Errorf("the source is %v, %v", source, err)
 	}
+}
+
+// What is asked for in vain is said to be so, keeps nobody else from beginning, and is told of again when it is known after all.
+func TestSecretsThatCannotBeReadAreSaidToBeSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		known, left, told := make(chan struct{}), 0, 0
+		f := &followed{namespace: "space", synced: func() bool {
+			select {
+			case <-known:
+				return true
+			default:
+				return false
+			}
+		}}
+		go f.hear(t.Context(), known, sync.OnceFunc(func() { left++ }), func() { told++ })
+		for _, tt := range []struct {
+			after      time.Duration
+			left, told int
+			class      string
+		}{{turnLasts - 1, 0, 0, "Stale"}, {1, 1, 0, "Stale"}, {followPatience - turnLasts, 1, 1, "Transient"}} {
+			<-time.After(tt.after)
+			synctest.Wait()
+			if left != tt.left || told != tt.told || step.Class(f.pending()) != tt.class {
+				t.Errorf("%s later: left %d times, told %d times, %v", tt.after, left, told, f.pending())
+			}
+		}
+		close(known)
+		synctest.Wait()
+		if err := f.pending(); err != nil || told != 2 {
+			t.Errorf("when it is known: told %d times, %v", told, err)
+		}
+	})
 }
 
 // A pass may still be on its way when the program stops; what it asks to follow must not be watched for ever.
