@@ -106,6 +106,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.CloudSpace)
 	if err := r.observe(ctx, s); err != nil {
 		return step.Result(err)
 	}
+	s.owner.Still = r.StillThere(object)
 	outcomes := step.Run(ctx, s, r.steps())
 	return r.finish(ctx, s, outcomes)
 }

@@ -53,6 +53,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.Tenant) (ct
 	if err := r.observe(ctx, s); err != nil {
 		return step.Result(err)
 	}
+	s.owner.Still = r.StillThere(object)
 	if err := r.passOnRequest(ctx, s); err != nil {
 		return step.Result(err)
 	}

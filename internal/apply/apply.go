@@ -30,6 +30,9 @@ import (
 type Owner struct {
 	Tenant, CloudSpace string
 	UID                types.UID
+	// Still fails with ErrStale when the owner is not there any more as it was read. It is asked before anything is made for it; nil
+	// asks nothing. See StillThere.
+	Still func(context.Context) error
 }
 
 // slowLook is how often an object that is in the way and not watched is looked at again.
@@ -96,6 +99,11 @@ func Ensure[O any, T interface {
 func (a Applier) create(ctx context.Context, owner Owner, desired client.Object) error {
 	if a.Memory.expects(desired) {
 		return step.ErrStale
+	}
+	if owner.Still != nil {
+		if err := owner.Still(ctx); err != nil {
+			return err
+		}
 	}
 	err := a.Client.Create(ctx, desired)
 	if err == nil {

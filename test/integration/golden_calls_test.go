@@ -36,6 +36,8 @@ var why = map[string]map[string]string{
 		"create resourcequotas":     "the caps of the host namespace: of all, of the control plane, of workloads; and of CloudSpace objects",
 		"create tenantquotas":       "the platform's default, for a Tenant that has none",
 		"get tenantquotas":          "the ledger as it stands, before it is written",
+		"get tenants":               "whether it is there as the cache has it, in each pass that makes something for it",
+		"get cloudspaces":           "whether it is there as the cache has it, in each pass that makes something for it",
 		"patch tenantquotas/status": "an empty ledger, then what is granted",
 		"create helmreleases":       "the control plane and Flux",
 		"create secrets":            "the pull secret of the control plane, the kubeconfig that was rebuilt, and the tenant's copy",
