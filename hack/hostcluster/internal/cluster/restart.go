@@ -24,15 +24,9 @@ const restartTimeout = time.Minute
 func (c *Cluster) Restart(ctx context.Context, daemon string) error {
 	ctx, cancel := context.WithTimeout(ctx, restartTimeout)
 	defer cancel()
-	before, err := c.daemon(daemon)
+	before, err := c.signal(ctx, daemon, "KILL")
 	if err != nil {
 		return err
-	}
-	if before.PID == 0 {
-		return fmt.Errorf("%s does not run", daemon)
-	}
-	if err := c.kill(ctx, before.PID); err != nil {
-		return fmt.Errorf("kill %s: %w", daemon, err)
 	}
 	if err := poll(ctx, func(context.Context) (bool, error) {
 		now, err := c.daemon(daemon)
@@ -46,18 +40,26 @@ func (c *Cluster) Restart(ctx context.Context, daemon string) error {
 	return nil
 }
 
-// kill ends a process that is numbered as inside the cluster's namespaces.
-func (c *Cluster) kill(ctx context.Context, pid int) error {
+// signal sends a daemon a signal, and tells how the daemon was before.
+func (c *Cluster) signal(ctx context.Context, daemon, signal string) (supervisor.DaemonStatus, error) {
+	before, err := c.daemon(daemon)
+	if err != nil {
+		return before, err
+	}
+	if before.PID == 0 {
+		return before, fmt.Errorf("%s does not run", daemon)
+	}
 	first, err := c.first()
 	if err != nil {
-		return err
+		return before, err
 	}
+	// Processes are numbered as inside the cluster's namespaces.
 	out, err := exec.CommandContext(ctx, "nsenter", "--target="+strconv.Itoa(first), "--mount", "--pid", "--",
-		"kill", "-KILL", strconv.Itoa(pid)).CombinedOutput()
+		"kill", "-"+signal, strconv.Itoa(before.PID)).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%w: %s", err, out)
+		return before, fmt.Errorf("send %s to %s: %w: %s", signal, daemon, err, out)
 	}
-	return nil
+	return before, nil
 }
 
 func (c *Cluster) daemon(name string) (supervisor.DaemonStatus, error) {

@@ -48,6 +48,10 @@ func (c *Cluster) Restore(ctx context.Context) error {
 	}, node.EtcdMember()...)...); err != nil {
 		return err
 	}
+	// An API server that is stopped writes nothing of what it remembers into the past.
+	if _, err := c.signal(ctx, node.APIServerDaemon, "STOP"); err != nil {
+		return err
+	}
 	// etcd goes on with the files that it has open until it is killed; it then starts with those that are there.
 	if err := unix.Renameat2(unix.AT_FDCWD, now, unix.AT_FDCWD, next, unix.RENAME_EXCHANGE); err != nil {
 		return fmt.Errorf("put the restored data in place: %w", err)
