@@ -30,8 +30,8 @@ type secretWatch struct {
 	Changes chan event.GenericEvent
 	// slim takes away from a Secret what is not needed of it.
 	slim func(*corev1.Secret)
-	// turns are held by watches that begin and could wait.
-	turns chan struct{}
+	// turns are held by watches that begin and could wait, and urgentTurns by those that could not.
+	turns, urgentTurns chan struct{}
 
 	mu sync.Mutex
 	// ended tells that the program stops: a pass that is still on its way then begins nothing that would outlive it.
@@ -47,7 +47,7 @@ type followed struct {
 	// synced tells whether the store has what stands, and unanswered that it was asked for in vain for some time.
 	synced     func() bool
 	unanswered atomic.Bool
-	// hurry ends the wait for a turn, stop the watch.
+	// hurry ends the wait for a turn of those that can wait, stop the watch.
 	hurry, stop context.CancelFunc
 }
 
@@ -57,17 +57,20 @@ const (
 	// beginsAtOnce bounds how many watches begin at a time of those that can wait. An operator that has just started begins two for each
 	// CloudSpace: all at once they would keep the API server, and the operator, from what is new.
 	beginsAtOnce = 16
+	// urgentAtOnce bounds the others: after an outage of the host, all CloudSpaces can be among them.
+	urgentAtOnce = 64
 	// turnLasts is how long one of them keeps others from beginning at most: one that may not read its Secrets stands in nobody's way.
 	turnLasts = 3 * time.Second
 )
 
 func newSecretWatch(client kubernetes.Interface, slim func(*corev1.Secret)) *secretWatch {
 	return &secretWatch{
-		client:   client,
-		slim:     slim,
-		Changes:  make(chan event.GenericEvent, 1024),
-		turns:    make(chan struct{}, beginsAtOnce),
-		followed: map[types.NamespacedName]*followed{},
+		client:      client,
+		slim:        slim,
+		Changes:     make(chan event.GenericEvent, 1024),
+		turns:       make(chan struct{}, beginsAtOnce),
+		urgentTurns: make(chan struct{}, urgentAtOnce),
+		followed:    map[types.NamespacedName]*followed{},
 	}
 }
 
@@ -83,7 +86,7 @@ func (w *secretWatch) Start(ctx context.Context) error {
 	return nil
 }
 
-// follow begins to watch Secrets of a namespace for an object, if that is not done yet: at once if it is urgent, else when it is its turn.
+// follow begins to watch Secrets of a namespace for an object, if that is not done yet, when it is its turn; what is urgent waits for few.
 // Changes tells when it is known what stands. It never calls the API server itself.
 func (w *secretWatch) follow(object types.NamespacedName, of types.UID, namespace string, urgent bool, which func(*metav1.ListOptions)) *followed {
 	w.mu.Lock()
@@ -151,15 +154,21 @@ func (w *secretWatch) begin(object types.NamespacedName, namespace string, which
 	return f
 }
 
-// takeTurn waits until a watch can begin, and gives what ends its turn. One that is in a hurry needs none.
+// takeTurn waits until a watch can begin, and gives what ends its turn. One that is in a hurry need not wait for those that are not.
 func (w *secretWatch) takeTurn(ctx, hurried context.Context) (leave func()) {
-	select {
-	case w.turns <- struct{}{}:
-		return sync.OnceFunc(func() { <-w.turns })
-	case <-hurried.Done():
-	case <-ctx.Done():
+	var urgentTurns chan struct{}
+	for {
+		select {
+		case w.turns <- struct{}{}:
+			return sync.OnceFunc(func() { <-w.turns })
+		case urgentTurns <- struct{}{}:
+			return sync.OnceFunc(func() { <-w.urgentTurns })
+		case <-hurried.Done():
+			hurried, urgentTurns = context.Background(), w.urgentTurns
+		case <-ctx.Done():
+			return func() {}
+		}
 	}
-	return func() {}
 }
 
 // hear waits until a watch that has begun knows what stands, and tells. If that takes long, it tells of that too, and lets others begin.
@@ -198,7 +207,7 @@ func (f *followed) pending() error {
 	case f.synced():
 		return nil
 	case f.unanswered.Load():
-		return fmt.Errorf("the Secrets of namespace %s cannot be read", f.namespace)
+		return step.Wait(v1alpha1.ReasonSecretsUnreadable, fmt.Sprintf("the Secrets of namespace %s cannot be read", f.namespace))
 	default:
 		return step.ErrUnseen
 	}

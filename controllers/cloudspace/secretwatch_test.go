@@ -172,6 +172,36 @@ func TestWatchesThatCanWaitBeginInTurns(t *testing.T) {
 	server.watches(t, "of those that had their turns one after the other", 2*all+1, 2*all+1)
 }
 
+// After an outage of the host all may be in a hurry: the API server that has just come back is not asked by all of them at once.
+func TestWatchesInAHurryAreBoundedToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newSecretWatch(nil, whole)
+		hurried, hurry := context.WithCancel(t.Context())
+		const asked = beginsAtOnce + urgentAtOnce + 2
+		begun := make(chan func(), asked)
+		for range asked {
+			go func() { begun <- w.takeTurn(t.Context(), hurried) }()
+		}
+		synctest.Wait()
+		if len(begun) != beginsAtOnce {
+			t.Errorf("%d of those that can wait began at once, want %d", len(begun), beginsAtOnce)
+		}
+		hurry()
+		synctest.Wait()
+		if len(begun) != asked-2 {
+			t.Errorf("%d began at once, want %d", len(begun), asked-2)
+		}
+		for range 2 {
+			leave := <-begun
+			leave()
+		}
+		synctest.Wait()
+		if len(begun) != asked-2 {
+			t.Errorf("%d are left when two had their turns, want %d: the last two began", len(begun), asked-2)
+		}
+	})
+}
+
 // A Secret that comes while a pass looks is seen, or not known yet: it is never taken for one that is not there.
 func TestASecretThatComesWhileItIsLookedForIsNotMissed(t *testing.T) {
 	s := newScope(testCloudSpace("default"))
@@ -203,7 +233,8 @@ func TestASecretThatComesWhileItIsLookedForIsNotMissed(t *testing.T) {
 // What is asked for in vain is said to be so, keeps nobody else from beginning, and is told of again when it is known after all.
 func TestSecretsThatCannotBeReadAreSaidToBeSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		known, left, told := make(chan struct{}), 0, 0
+		known := make(chan struct{})
+		var left, told atomic.Int32
 		f := &followed{namespace: "space", synced: func() bool {
 			select {
 			case <-known:
@@ -212,22 +243,22 @@ func TestSecretsThatCannotBeReadAreSaidToBeSo(t *testing.T) {
 				return false
 			}
 		}}
-		go f.hear(t.Context(), known, sync.OnceFunc(func() { left++ }), func() { told++ })
+		go f.hear(t.Context(), known, sync.OnceFunc(func() { left.Add(1) }), func() { told.Add(1) })
 		for _, tt := range []struct {
 			after      time.Duration
-			left, told int
+			left, told int32
 			class      string
-		}{{turnLasts - 1, 0, 0, "Stale"}, {1, 1, 0, "Stale"}, {followPatience - turnLasts, 1, 1, "Transient"}} {
+		}{{turnLasts - 1, 0, 0, "Stale"}, {1, 1, 0, "Stale"}, {followPatience - turnLasts, 1, 1, "Wait"}} {
 			<-time.After(tt.after)
 			synctest.Wait()
-			if left != tt.left || told != tt.told || step.Class(f.pending()) != tt.class {
-				t.Errorf("%s later: left %d times, told %d times, %v", tt.after, left, told, f.pending())
+			if left.Load() != tt.left || told.Load() != tt.told || step.Class(f.pending()) != tt.class {
+				t.Errorf("%s later: left %d times, told %d times, %v", tt.after, left.Load(), told.Load(), f.pending())
 			}
 		}
 		close(known)
 		synctest.Wait()
-		if err := f.pending(); err != nil || told != 2 {
-			t.Errorf("when it is known: told %d times, %v", told, err)
+		if err := f.pending(); err != nil || told.Load() != 2 {
+			t.Errorf("when it is known: told %d times, %v", told.Load(), err)
 		}
 	})
 }

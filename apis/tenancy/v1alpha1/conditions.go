@@ -115,6 +115,8 @@ const (
 	ReasonWaitingForAddress = "WaitingForAddress"
 	// ReasonWaitingForKubeconfig means that the control plane has not written its kubeconfig yet.
 	ReasonWaitingForKubeconfig = "WaitingForKubeconfig"
+	// ReasonSecretsUnreadable means that the operator asks in vain for the Secrets of a namespace in which it works.
+	ReasonSecretsUnreadable = "SecretsUnreadable"
 	// ReasonKubeconfigInvalid means that the control plane's kubeconfig is not what it must be; it is not used.
 	ReasonKubeconfigInvalid = "KubeconfigInvalid"
 	// ReasonWaitingForFlux means that Flux is installed and its parts are not all available yet.
