@@ -13,6 +13,9 @@ HOSTCLUSTER := .local/bin/hostcluster
 # What a cluster's own shell would have: KUBECONFIG, PATH, KUBEBUILDER_ASSETS, HOSTCLUSTER_*.
 IN_CLUSTER := eval "$$($(HOSTCLUSTER) env)" &&
 
+# go test that says at its end once more what failed, and why: where long output is cut, its end is what is left.
+GOTESTSUM := go tool -modfile=hack/tools/go.mod gotestsum --format standard-verbose --
+
 ##@ The two commands
 
 .PHONY: demo
@@ -45,7 +48,7 @@ test-e2e: $(HOSTCLUSTER) ## The journeys on the local host cluster, with real Fl
 	@$(HOSTCLUSTER) up
 	@$(IN_CLUSTER) hack/deploy-local.sh
 	@hack/hostcluster/previous.sh
-	@$(IN_CLUSTER) HOSTCLUSTER=$(abspath $(HOSTCLUSTER)) PREVIOUS_KUBERNETES=$$(hack/hostcluster/previous.sh version) go test -tags e2e -count=1 -parallel 8 -timeout 45m -v ./test/e2e/...
+	@$(IN_CLUSTER) HOSTCLUSTER=$(abspath $(HOSTCLUSTER)) PREVIOUS_KUBERNETES=$$(hack/hostcluster/previous.sh version) $(GOTESTSUM) -tags e2e -count=1 -parallel 8 -timeout 45m ./test/e2e/...
 
 .PHONY: test-upgrade
 test-upgrade: $(HOSTCLUSTER) ## From an earlier revision, FROM, to this one on the local host cluster, back, and on again: nothing is started anew
