@@ -81,6 +81,10 @@ func TestWhoATokenIs(t *testing.T) {
 			claims: claims{"sub": "auth0|5f7c@example.com"},
 			want:   authenticationv1.UserInfo{Username: "kubeopera:auth0|5f7c@example.com", Groups: customer(), Extra: extra("customer", "alice-default")},
 		},
+		"a subject that is a number in base64, as Entra ID has them": {
+			claims: claims{"sub": "-_9aZ3"},
+			want:   authenticationv1.UserInfo{Username: "kubeopera:-_9aZ3", Groups: customer(), Extra: extra("customer", "alice-default")},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tenancyv1alpha1 "github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
@@ -31,5 +32,5 @@ func TestEachSeesTheirOwn(t *testing.T) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(one.GetFinalizers()).To(gomega.BeEmpty())
 	_, err = alice.sees(t, cloudSpaces).Namespace("tenant-own-b").Get(t.Context(), "two", metav1.GetOptions{})
-	g.Expect(err).To(gomega.HaveOccurred())
+	g.Expect(apierrors.IsNotFound(err)).To(gomega.BeTrue(), "%v", err)
 }
