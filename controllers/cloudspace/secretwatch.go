@@ -147,7 +147,7 @@ func (w *secretWatch) begin(object types.NamespacedName, namespace string, which
 	f := &followed{store: store, namespace: namespace, synced: controller.HasSynced, hurry: hurry, stop: stop}
 	go func() {
 		defer hurry()
-		leave := w.takeTurn(ctx, hurried)
+		leave := w.takeTurn(ctx, hurried.Done())
 		go controller.RunWithContext(ctx)
 		f.hear(ctx, controller.HasSyncedChecker().Done(), leave, notify)
 	}()
@@ -155,7 +155,7 @@ func (w *secretWatch) begin(object types.NamespacedName, namespace string, which
 }
 
 // takeTurn waits until a watch can begin, and gives what ends its turn. One that is in a hurry need not wait for those that are not.
-func (w *secretWatch) takeTurn(ctx, hurried context.Context) (leave func()) {
+func (w *secretWatch) takeTurn(ctx context.Context, hurried <-chan struct{}) (leave func()) {
 	var urgentTurns chan struct{}
 	for {
 		select {
@@ -163,8 +163,8 @@ func (w *secretWatch) takeTurn(ctx, hurried context.Context) (leave func()) {
 			return sync.OnceFunc(func() { <-w.turns })
 		case urgentTurns <- struct{}{}:
 			return sync.OnceFunc(func() { <-w.urgentTurns })
-		case <-hurried.Done():
-			hurried, urgentTurns = context.Background(), w.urgentTurns
+		case <-hurried:
+			hurried, urgentTurns = nil, w.urgentTurns
 		case <-ctx.Done():
 			return func() {}
 		}

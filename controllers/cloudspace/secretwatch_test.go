@@ -176,7 +176,7 @@ func TestWatchesThatCanWaitBeginInTurns(t *testing.T) {
 func TestWatchesInAHurryAreBoundedToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSecretWatch(nil, whole)
-		hurried, hurry := context.WithCancel(t.Context())
+		hurried := make(chan struct{})
 		const asked = beginsAtOnce + urgentAtOnce + 2
 		begun := make(chan func(), asked)
 		for range asked {
@@ -186,7 +186,7 @@ func TestWatchesInAHurryAreBoundedToo(t *testing.T) {
 		if len(begun) != beginsAtOnce {
 			t.Errorf("%d of those that can wait began at once, want %d", len(begun), beginsAtOnce)
 		}
-		hurry()
+		close(hurried)
 		synctest.Wait()
 		if len(begun) != asked-2 {
 			t.Errorf("%d began at once, want %d", len(begun), asked-2)
