@@ -82,10 +82,15 @@ func Of(reason, words string) string {
 	if !known {
 		return notYet
 	}
-	if own[reason] && words != "" && !strings.Contains(words, "vcluster-") {
+	if own[reason] && words != "" && !ofHost(words) {
 		return words
 	}
 	return text
+}
+
+// ofHost tells whether words name something of the host cluster: a host namespace, or its version.
+func ofHost(words string) bool {
+	return strings.Contains(words, "vcluster-") || strings.Contains(words, "host cluster")
 }
 
 // events are those that are no phase and no condition. Where there is nothing, the operator's words are fit for everybody.

@@ -52,6 +52,7 @@ func TestMessage(t *testing.T) {
 		"what administrators read stays with them": {tenancyv1alpha1.ReasonImagePullFailed, "image registry.canary/a cannot be pulled", said[tenancyv1alpha1.ReasonImagePullFailed]},
 		"what was asked for comes through":         {tenancyv1alpha1.ReasonQuotaExhausted, "missing is cpu 2", "missing is cpu 2"},
 		"but nothing of the host":                  {tenancyv1alpha1.ReasonQuotaExhausted, "waiting for namespace vcluster-a to go", said[tenancyv1alpha1.ReasonQuotaExhausted]},
+		"nor its version":                          {tenancyv1alpha1.ReasonVersionSkew, "Kubernetes v1.37.0 is newer than the host cluster's v1.36", said[tenancyv1alpha1.ReasonVersionSkew]},
 		"a reason of a newer operator":             {"Newer", "canary", notYet},
 	} {
 		t.Run(name, func(t *testing.T) {
