@@ -73,7 +73,7 @@ func failure(c metav1.Condition) bool {
 	}
 	switch c.Reason {
 	case v1alpha1.ReasonReconcileError, v1alpha1.ReasonNotOurs, v1alpha1.ReasonUnsupportedVersion, v1alpha1.ReasonUnsupportedSize,
-		v1alpha1.ReasonInstallFailed, v1alpha1.ReasonChartNotReady, v1alpha1.ReasonKubeconfigInvalid,
+		v1alpha1.ReasonInstallFailed, v1alpha1.ReasonChartNotReady, v1alpha1.ReasonKubeconfigInvalid, v1alpha1.ReasonSecretsUnreadable,
 		v1alpha1.ReasonPodsRefused, v1alpha1.ReasonVolumeFailed, v1alpha1.ReasonUnschedulable, v1alpha1.ReasonImagePullFailed,
 		v1alpha1.ReasonContainerNotCreated, v1alpha1.ReasonCrashLooping, v1alpha1.ReasonOutOfMemory:
 		return true

@@ -88,6 +88,7 @@ func (r *Reconciler) reconcileNamed(ctx context.Context, request ctrl.Request) (
 // Reconcile makes one pass: observe, run the steps, sum up.
 func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.CloudSpace) (ctrl.Result, error) {
 	s := newScope(object)
+	s.owner.Still = r.StillAsRead(object)
 	if r.Memory.Behind(object) {
 		return step.Result(step.ErrStale)
 	}
@@ -106,7 +107,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.CloudSpace)
 	if err := r.observe(ctx, s); err != nil {
 		return step.Result(err)
 	}
-	s.owner.Still = r.StillThere(object)
 	outcomes := step.Run(ctx, s, r.steps())
 	return r.finish(ctx, s, outcomes)
 }

@@ -56,7 +56,7 @@ func removeRoute[O any, T interface {
 	if cached == nil || !s.owner.Owns(cached) {
 		return nil
 	}
-	return r.Remove(ctx, cached)
+	return r.Remove(ctx, s.owner, cached)
 }
 
 // desiredIngress leads a hostname to the CloudSpace's Service. That TLS is passed through is said in annotations alone.

@@ -42,7 +42,7 @@ func (r *Reconciler) controlPlaneRuns(ctx context.Context, s *scope) error {
 	}
 	if s.retryNow && found.pod != nil {
 		// Kubernetes waits longer and longer before it tries to start a container again. A new pod is tried at once.
-		if err := r.Remove(ctx, found.pod); err != nil {
+		if err := r.Remove(ctx, s.owner, found.pod); err != nil {
 			return err
 		}
 	}

@@ -39,7 +39,7 @@ type scope struct {
 
 // Reconcile makes one pass: observe, run the steps, sum up.
 func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.Tenant) (ctrl.Result, error) {
-	s := &scope{object: object, owner: apply.Owner{Tenant: object.Name, UID: object.UID}}
+	s := &scope{object: object, owner: apply.Owner{Tenant: object.Name, UID: object.UID, Still: r.StillAsRead(object)}}
 	if r.Memory.Behind(object) {
 		return step.Result(step.ErrStale)
 	}
@@ -53,7 +53,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.Tenant) (ct
 	if err := r.observe(ctx, s); err != nil {
 		return step.Result(err)
 	}
-	s.owner.Still = r.StillThere(object)
 	if err := r.passOnRequest(ctx, s); err != nil {
 		return step.Result(err)
 	}

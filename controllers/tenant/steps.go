@@ -115,7 +115,7 @@ func (r *Reconciler) dropKubeconfig(ctx context.Context, s *scope) error {
 	if o.kubeconfig == nil || !s.owner.Owns(o.kubeconfig) || opens(o.kubeconfig, o.cloudSpace) {
 		return nil
 	}
-	if err := r.Remove(ctx, o.kubeconfig); err != nil {
+	if err := r.Remove(ctx, s.owner, o.kubeconfig); err != nil {
 		return err
 	}
 	o.kubeconfig = nil

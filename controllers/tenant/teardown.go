@@ -68,7 +68,7 @@ func (r *Reconciler) removeCloudSpaces(ctx context.Context, s *scope) error {
 		if list.Items[i].Spec.DeletionProtection {
 			continue
 		}
-		if err := r.Remove(ctx, &list.Items[i]); err != nil {
+		if err := r.Remove(ctx, s.owner, &list.Items[i]); err != nil {
 			return err
 		}
 	}

@@ -30,8 +30,8 @@ import (
 type Owner struct {
 	Tenant, CloudSpace string
 	UID                types.UID
-	// Still fails with ErrStale when the owner is not there any more as it was read. It is asked before anything is made for it; nil
-	// asks nothing. See StillThere.
+	// Still fails with ErrPast when the owner is not there any more as it was read. It is asked before anything is made, taken or removed
+	// for it; nil asks nothing. See StillAsRead.
 	Still func(context.Context) error
 }
 
@@ -100,10 +100,8 @@ func (a Applier) create(ctx context.Context, owner Owner, desired client.Object)
 	if a.Memory.expects(desired) {
 		return step.ErrStale
 	}
-	if owner.Still != nil {
-		if err := owner.Still(ctx); err != nil {
-			return err
-		}
+	if err := owner.confirm(ctx); err != nil {
+		return err
 	}
 	err := a.Client.Create(ctx, desired)
 	if err == nil {

@@ -25,14 +25,17 @@ func (a Applier) Delete(ctx context.Context, owner Owner, object client.Object) 
 	case !owner.Owns(object):
 		return true, nil
 	default:
-		return false, a.Remove(ctx, object)
+		return false, a.Remove(ctx, owner, object)
 	}
 }
 
-// Remove deletes an object that was just read, whoever made it, unless that was done already.
-func (a Applier) Remove(ctx context.Context, object client.Object) error {
+// Remove deletes an object that was just read, whoever made it, for an owner, unless that was done already.
+func (a Applier) Remove(ctx context.Context, owner Owner, object client.Object) error {
 	if !object.GetDeletionTimestamp().IsZero() || a.Memory.Behind(object) {
 		return nil
+	}
+	if err := owner.confirm(ctx); err != nil {
+		return err
 	}
 	uid := object.GetUID()
 	if err := a.Client.Delete(ctx, object, client.Preconditions{UID: &uid}); err != nil {
@@ -51,5 +54,5 @@ func (a Applier) Verify(ctx context.Context, owner Owner, object client.Object) 
 	if !owner.Owns(object) {
 		return true, nil
 	}
-	return false, a.Remove(ctx, object)
+	return false, a.Remove(ctx, owner, object)
 }

@@ -6,7 +6,6 @@ package apply
 import (
 	"context"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -17,6 +16,9 @@ import (
 func (a Applier) Claim(ctx context.Context, owner Owner, cached client.Object) error {
 	if a.Memory.Behind(cached) {
 		return step.ErrStale
+	}
+	if err := owner.confirm(ctx); err != nil {
+		return err
 	}
 	cached.SetLabels(merge(cached.GetLabels(), owner.Labels()))
 	if err := a.Client.Update(ctx, cached); err != nil {
@@ -53,30 +55,6 @@ func (a Applier) AddFinalizer(ctx context.Context, object client.Object, finaliz
 	}
 	a.Memory.note(object)
 	return true, nil
-}
-
-// StillThere makes the question whether a Tenant or CloudSpace is there as the cache has it, for Owner.Still. A finalizer keeps owners from
-// going ahead of what was made for them, but for one case: the host's etcd was restored to a time before them. Each cache then sees that
-// at a moment of its own, and what it lacks by then would be made anew for an owner that never was, and stay. The API server is asked
-// once at most, so one answer must not outlive the pass.
-func (a Applier) StillThere(owner client.Object) func(context.Context) error {
-	sure := false
-	return func(ctx context.Context) error {
-		if sure {
-			return nil
-		}
-		live := copyOf(owner)
-		switch err := a.Live.Get(ctx, client.ObjectKeyFromObject(owner), live); {
-		case apierrors.IsNotFound(err):
-			return step.ErrStale
-		case err != nil:
-			return err
-		case live.GetUID() != owner.GetUID() || !live.GetDeletionTimestamp().IsZero():
-			return step.ErrStale
-		}
-		sure = true
-		return nil
-	}
 }
 
 // RemoveFinalizer lets a Tenant or CloudSpace go, when nothing made for it is left.

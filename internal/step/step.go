@@ -15,6 +15,7 @@ package step
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,11 +23,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// StaleRetry is how soon a pass that met a stale view is repeated.
-const StaleRetry = 100 * time.Millisecond
+const (
+	// StaleRetry is how soon a pass that met a stale view is repeated.
+	StaleRetry = 100 * time.Millisecond
+	// PastRetry is how soon one is repeated that met ErrPast, should no watch tell: a cache that lost its API server can take half a
+	// minute to find it again, and each pass asks.
+	PastRetry = 2 * time.Second
+)
 
 // ErrStale says that the cache has not caught up with what stands on the API server.
 var ErrStale = errors.New("the cache is behind the API server")
+
+// ErrPast says that what a pass is for is not there any more as the cache has it. Nothing is done for it before the cache has caught up.
+var ErrPast = fmt.Errorf("it is not there as it was read: %w", ErrStale)
 
 // ErrUnseen says that what stands on the API server was not seen yet. Nothing is concluded, and whoever looks tells when it is seen.
 var ErrUnseen = errors.New("what stands on the API server was not seen yet")
@@ -199,6 +208,9 @@ func Result(err error) (reconcile.Result, error) {
 	case "Stale":
 		if errors.Is(err, ErrUnseen) {
 			return reconcile.Result{}, nil
+		}
+		if errors.Is(err, ErrPast) {
+			return reconcile.Result{RequeueAfter: PastRetry}, nil
 		}
 		return reconcile.Result{RequeueAfter: StaleRetry}, nil
 	default:

@@ -201,6 +201,11 @@ func TestMeaningOfAnError(t *testing.T) {
 			err: ErrStale, wantClass: "Stale", wantReason: "Fallback", wantMessage: "the cache is behind the API server",
 			wantResult: reconcile.Result{RequeueAfter: 100 * time.Millisecond},
 		},
+		"an owner of the past is a stale view for a while": {
+			err: fmt.Errorf("creating: %w", ErrPast), wantClass: "Stale", wantReason: "Fallback",
+			wantMessage: "creating: it is not there as it was read: the cache is behind the API server",
+			wantResult:  reconcile.Result{RequeueAfter: 2 * time.Second},
+		},
 		"a wrapped conflict is a stale view": {
 			err: fmt.Errorf("writing: %w", conflict()), wantClass: "Stale", wantReason: "Fallback",
 			wantMessage: `writing: Operation cannot be fulfilled on things "a": boom`,

@@ -22,7 +22,7 @@ import (
 const afterSnapshot = "mona"
 
 // restored brings back a snapshot of the host's etcd. What the snapshot has runs on, untouched, with its data of today: that is in the
-// etcd of each CloudSpace. What came after it is gone with all its traces, and can be made anew.
+// etcd of each CloudSpace. What came after it is gone with all its traces, and can be made anew; a deletion that came after it is undone.
 func (h *host) restored(t *testing.T) {
 	g := NewWithT(t)
 	ids := []string{"alice-default", "bob-default"}
@@ -35,6 +35,7 @@ func (h *host) restored(t *testing.T) {
 	g.Expect(openCloudSpace(t, ids[0]).Create(t.Context(), written)).To(Succeed())
 	displayed := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: ids[0]}}
 	g.Expect(h.Patch(t.Context(), displayed, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"displayName":"After the snapshot"}}`)))).To(Succeed())
+	h.goes(t, ids[1])
 
 	hostcluster(t.Context(), t, "restore")
 	h.waitUntilGone(t, afterSnapshot)
@@ -56,7 +57,21 @@ func (h *host) restored(t *testing.T) {
 	h.nothingLeft(t, afterSnapshot)
 }
 
-// standing is what stands of tenants, by identity: host namespaces, control planes with how often they were started, what is reserved.
+// goes has a Tenant on its way down as somebody means to stop it: all that keeps its CloudSpace is a protection that the snapshot does not have.
+func (h *host) goes(t *testing.T, id string) {
+	t.Helper()
+	g := NewWithT(t)
+	protected := &v1alpha1.CloudSpace{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-" + id, Name: "default"}}
+	g.Expect(h.Patch(t.Context(), protected, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"deletionProtection":true}}`)))).To(Succeed())
+	h.deleteTenant(t, id)
+	g.Eventually(func(g Gomega) {
+		var tenant v1alpha1.Tenant
+		g.Expect(h.Get(t.Context(), client.ObjectKey{Name: id}, &tenant)).To(Succeed())
+		g.Expect(tenant.Status.Conditions).To(ContainElement(HaveField("Reason", v1alpha1.ReasonDeletionProtected)))
+	}, short, interval).Should(Succeed())
+}
+
+// standing is what stands of tenants, by identity: CloudSpaces, host namespaces, control planes with how often they were started, what is reserved.
 func (h *host) standing(ctx context.Context, g Gomega, ids ...string) (found []string) {
 	for _, id := range ids {
 		var namespaces corev1.NamespaceList
@@ -69,6 +84,11 @@ func (h *host) standing(ctx context.Context, g Gomega, ids ...string) (found []s
 			for j := range pods.Items {
 				found = append(found, startedAs(&pods.Items[j]))
 			}
+		}
+		var cloudSpaces v1alpha1.CloudSpaceList
+		g.Expect(h.WithWatch.List(ctx, &cloudSpaces, client.InNamespace("tenant-"+id))).To(Succeed())
+		for i := range cloudSpaces.Items {
+			found = append(found, fmt.Sprint(cloudSpaces.Items[i].Name, " ", cloudSpaces.Items[i].UID, " ", cloudSpaces.Items[i].DeletionTimestamp))
 		}
 		found = append(found, fmt.Sprint(id, " reserves ", h.reserved(ctx, g, id)))
 	}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -153,5 +154,21 @@ func (w *World) Hold(t *testing.T, pass func()) {
 		if !after[uid] && !w.Ours(o) {
 			t.Fatalf("%T %s of somebody else was deleted", o, o.GetName())
 		}
+	}
+}
+
+// Rests makes a pass and fails the test when it changed anything.
+func (w *World) Rests(t *testing.T, pass func()) {
+	t.Helper()
+	stands := func() (all []string) {
+		for _, o := range w.All(t) {
+			all = append(all, fmt.Sprintf("%T %s/%s %s at %s", o, o.GetNamespace(), o.GetName(), o.GetUID(), o.GetResourceVersion()))
+		}
+		return all
+	}
+	before := stands()
+	pass()
+	if diff := cmp.Diff(before, stands()); diff != "" {
+		t.Errorf("the pass changed (-before +after):\n%s", diff)
 	}
 }
