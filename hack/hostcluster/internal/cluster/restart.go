@@ -49,17 +49,24 @@ func (c *Cluster) signal(ctx context.Context, daemon, signal string) (supervisor
 	if before.PID == 0 {
 		return before, fmt.Errorf("%s does not run", daemon)
 	}
-	first, err := c.first()
-	if err != nil {
-		return before, err
-	}
-	// Processes are numbered as inside the cluster's namespaces.
-	out, err := exec.CommandContext(ctx, "nsenter", "--target="+strconv.Itoa(first), "--mount", "--pid", "--",
-		"kill", "-"+signal, strconv.Itoa(before.PID)).CombinedOutput()
-	if err != nil {
-		return before, fmt.Errorf("send %s to %s: %w: %s", signal, daemon, err, out)
+	if err := c.send(ctx, before.PID, signal); err != nil {
+		return before, fmt.Errorf("send %s to %s: %w", signal, daemon, err)
 	}
 	return before, nil
+}
+
+// send sends a signal to a process that is numbered as inside the cluster's namespaces.
+func (c *Cluster) send(ctx context.Context, pid int, signal string) error {
+	first, err := c.first()
+	if err != nil {
+		return err
+	}
+	out, err := exec.CommandContext(ctx, "nsenter", "--target="+strconv.Itoa(first), "--mount", "--pid", "--",
+		"kill", "-"+signal, strconv.Itoa(pid)).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
 }
 
 func (c *Cluster) daemon(name string) (supervisor.DaemonStatus, error) {

@@ -48,10 +48,12 @@ func (c *Cluster) Restore(ctx context.Context) error {
 	}, node.EtcdMember()...)...); err != nil {
 		return err
 	}
-	// An API server that is stopped writes nothing of what it remembers into the past.
-	if _, err := c.signal(ctx, node.APIServerDaemon, "STOP"); err != nil {
+	// An API server that is stopped writes nothing of what it remembers into the past. One that is killed in the end is not there to go on.
+	stopped, err := c.signal(ctx, node.APIServerDaemon, "STOP")
+	if err != nil {
 		return err
 	}
+	defer func() { _ = c.send(context.WithoutCancel(ctx), stopped.PID, "CONT") }()
 	// etcd goes on with the files that it has open until it is killed; it then starts with those that are there.
 	if err := unix.Renameat2(unix.AT_FDCWD, now, unix.AT_FDCWD, next, unix.RENAME_EXCHANGE); err != nil {
 		return fmt.Errorf("put the restored data in place: %w", err)
