@@ -89,14 +89,14 @@ func namesPullSecret(release *helmv2.HelmRelease, name string) bool {
 
 func (r *Reconciler) ensurePullSecret(ctx context.Context, s *scope, name string, cached *corev1.Secret) error {
 	source, err := r.PullSecrets.Source(name) //nolint:contextcheck // what it begins to watch is watched beyond this pass.
-	if err == nil && !usable(source) {
-		err = step.Wait(v1alpha1.ReasonPullSecretUnusable, fmt.Sprintf("waiting for the platform's pull secret %s", name))
-	}
-	if cached != nil && step.Class(err) == "Wait" {
-		return nil
-	}
 	if err != nil {
 		return err
+	}
+	if !usable(source) {
+		if cached != nil {
+			return nil
+		}
+		return step.Wait(v1alpha1.ReasonPullSecretUnusable, fmt.Sprintf("waiting for the platform's pull secret %s", name))
 	}
 	_, err = apply.Ensure(ctx, r.Applier, s.owner, cached, desiredPullSecret(s, source))
 	return err

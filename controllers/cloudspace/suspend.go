@@ -144,6 +144,9 @@ func (r *Reconciler) endWorkloads(ctx context.Context, s *scope) error {
 		return step.Rest(v1alpha1.ReasonCloudSpaceSuspended, "suspended: neither control plane nor workloads run")
 	}
 	if r.ended.due(s.key(), s.now) {
+		if err := s.owner.Confirm(ctx); err != nil {
+			return err
+		}
 		if err := r.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(s.names.HostNamespace())); err != nil {
 			return fmt.Errorf("ending the workloads: %w", err)
 		}

@@ -137,7 +137,7 @@ func (r *Reconciler) suspend(ctx context.Context, release *helmv2.HelmRelease) e
 	}
 	before := release.DeepCopy()
 	release.Spec.Suspend = true
-	return client.IgnoreNotFound(r.Client.Patch(ctx, release, client.MergeFrom(before)))
+	return client.IgnoreNotFound(r.Client.Patch(ctx, release, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }
 
 // releaseControlPlane has Flux uninstall the vCluster. Flux would let go of a release that somebody suspended without doing so: it is
@@ -166,7 +166,7 @@ func (r *Reconciler) resume(ctx context.Context, owner apply.Owner, release *hel
 	}
 	before := release.DeepCopy()
 	release.Spec.Suspend = false
-	return client.IgnoreNotFound(r.Client.Patch(ctx, release, client.MergeFrom(before)))
+	return client.IgnoreNotFound(r.Client.Patch(ctx, release, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }
 
 func (r *Reconciler) removeKubeconfig(ctx context.Context, s *scope) error {

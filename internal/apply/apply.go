@@ -100,7 +100,7 @@ func (a Applier) create(ctx context.Context, owner Owner, desired client.Object)
 	if a.Memory.expects(desired) {
 		return step.ErrStale
 	}
-	if err := owner.confirm(ctx); err != nil {
+	if err := owner.Confirm(ctx); err != nil {
 		return err
 	}
 	err := a.Client.Create(ctx, desired)

@@ -34,7 +34,7 @@ func (a Applier) Remove(ctx context.Context, owner Owner, object client.Object) 
 	if !object.GetDeletionTimestamp().IsZero() || a.Memory.Behind(object) {
 		return nil
 	}
-	if err := owner.confirm(ctx); err != nil {
+	if err := owner.Confirm(ctx); err != nil {
 		return err
 	}
 	uid := object.GetUID()

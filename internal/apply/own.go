@@ -17,7 +17,7 @@ func (a Applier) Claim(ctx context.Context, owner Owner, cached client.Object) e
 	if a.Memory.Behind(cached) {
 		return step.ErrStale
 	}
-	if err := owner.confirm(ctx); err != nil {
+	if err := owner.Confirm(ctx); err != nil {
 		return err
 	}
 	cached.SetLabels(merge(cached.GetLabels(), owner.Labels()))

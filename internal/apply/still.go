@@ -7,9 +7,9 @@ import (
 	"context"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/tantilium/cloud-runner/internal/step"
 )
@@ -28,7 +28,8 @@ func (a Applier) StillAsRead(owner client.Object) func(context.Context) error {
 	}
 }
 
-// compare fails with ErrPast when an object is gone, was made anew, is being deleted or not any more, or lacks a finalizer that was seen.
+// compare fails with ErrPast when an object is gone, was made anew, has another spec, is being deleted or not any more, or lacks a
+// finalizer that was seen.
 func (a Applier) compare(ctx context.Context, seen client.Object) error {
 	kind, err := a.Client.GroupVersionKindFor(seen)
 	if err != nil {
@@ -37,21 +38,32 @@ func (a Applier) compare(ctx context.Context, seen client.Object) error {
 	// One that is empty: what is decoded into an object leaves there what the answer lacks.
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(kind)
-	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(seen), live); err != nil {
-		if apierrors.IsNotFound(err) {
-			return step.ErrPast
-		}
+	err = a.Live.Get(ctx, client.ObjectKeyFromObject(seen), live)
+	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
 	lost := func(finalizer string) bool { return !slices.Contains(live.Finalizers, finalizer) }
-	if live.UID != seen.GetUID() || live.DeletionTimestamp.IsZero() != seen.GetDeletionTimestamp().IsZero() || slices.ContainsFunc(seen.GetFinalizers(), lost) {
-		return step.ErrPast
+	otherwise := ""
+	switch {
+	case err != nil:
+		otherwise = "is not there"
+	case live.UID != seen.GetUID():
+		otherwise = "was made anew"
+	case live.DeletionTimestamp.IsZero() != seen.GetDeletionTimestamp().IsZero():
+		otherwise = "is being deleted, or not any more"
+	case live.Generation != seen.GetGeneration():
+		otherwise = "has another spec"
+	case slices.ContainsFunc(seen.GetFinalizers(), lost):
+		otherwise = "lacks a finalizer"
+	default:
+		return nil
 	}
-	return nil
+	logf.FromContext(ctx).Info("The object is not as the cache has it, nothing is done", "object", client.ObjectKeyFromObject(seen), "it", otherwise)
+	return step.ErrPast
 }
 
-// confirm asks whether the owner is still there, if that is to be asked.
-func (o Owner) confirm(ctx context.Context) error {
+// Confirm asks whether the owner is still there, if that is to be asked.
+func (o Owner) Confirm(ctx context.Context) error {
 	if o.Still == nil {
 		return nil
 	}

@@ -88,6 +88,7 @@ func TestNothingIsDoneForAnOwnerThatIsNotThereAsItWasRead(t *testing.T) {
 		"another one has its name":                {seen: owning(), stands: owning(func(o *corev1.ConfigMap) { o.UID = "uid-of-a-later-one" }), want: step.ErrPast},
 		"it is being deleted, which was not seen": {seen: owning(), stands: owning(goes), want: step.ErrPast},
 		"it was seen to go, and does not":         {seen: owning(goes), stands: owning(), want: step.ErrPast},
+		"its spec is another":                     {seen: owning(), stands: owning(func(o *corev1.ConfigMap) { o.Generation = 2 }), want: step.ErrPast},
 		"it has lost our finalizer": {
 			seen: owning(), stands: owning(func(o *corev1.ConfigMap) { o.Finalizers = []string{"example.com/theirs"} }), want: step.ErrPast,
 		},

@@ -58,7 +58,7 @@ var said = map[string]string{
 	tenancyv1alpha1.ReasonOutOfMemory:          "the control plane needs more memory than its size has: choose a larger one",
 	tenancyv1alpha1.ReasonWaitingForAddress:    "waiting for an address of its own",
 	tenancyv1alpha1.ReasonWaitingForKubeconfig: "the control plane is starting",
-	tenancyv1alpha1.ReasonSecretsUnreadable:    platforms,
+	tenancyv1alpha1.ReasonSecretsUnreadable:    notYet,
 	tenancyv1alpha1.ReasonKubeconfigInvalid:    "the control plane's kubeconfig was altered, and is not used",
 	tenancyv1alpha1.ReasonWaitingForFlux:       "Flux is starting",
 	tenancyv1alpha1.ReasonInvalidTemplate:      "the template of the default CloudSpace asks for what cannot be",

@@ -63,11 +63,14 @@ func (h *host) goes(t *testing.T, id string) {
 	g := NewWithT(t)
 	protected := &v1alpha1.CloudSpace{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-" + id, Name: "default"}}
 	g.Expect(h.Patch(t.Context(), protected, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"deletionProtection":true}}`)))).To(Succeed())
+	t.Cleanup(func() {
+		_ = h.Patch(context.WithoutCancel(t.Context()), protected, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"deletionProtection":null}}`)))
+	})
 	h.deleteTenant(t, id)
 	g.Eventually(func(g Gomega) {
 		var tenant v1alpha1.Tenant
 		g.Expect(h.Get(t.Context(), client.ObjectKey{Name: id}, &tenant)).To(Succeed())
-		g.Expect(tenant.Status.Conditions).To(ContainElement(HaveField("Reason", v1alpha1.ReasonDeletionProtected)))
+		g.Expect(tenant.Status.Conditions).To(ContainElement(HaveField("Message", ContainSubstring("CloudSpace default is protected from deletion"))))
 	}, short, interval).Should(Succeed())
 }
 
