@@ -76,7 +76,8 @@ func TestANewOperatorTouchesOnlyWhatIsWrong(t *testing.T) {
 	if diff := cmp.Diff(before, versionsOf(t, id)); diff != "" {
 		t.Errorf("objects with their versions (-before +after):\n%s", diff)
 	}
-	if made := moments(id, second.calls.since(0)); len(made) != len(altered) {
+	// Each is made after a look at what it is for.
+	if made := moments(id, second.calls.since(0)); len(made) != 2*len(altered) {
 		t.Errorf("the new operator made %v", made)
 	}
 	remove(t, object)
