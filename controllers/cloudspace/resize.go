@@ -194,19 +194,12 @@ func (r *Reconciler) writeQuotas(ctx context.Context, s *scope, p plan) (err err
 
 // seesTheLatest refuses to go on with a spec that is older than the one that the quotas follow: what it asks for may have been given to
 // others since. An annotation that is ahead of the API server was not written by us, and counts for nothing.
-func (r *Reconciler) seesTheLatest(ctx context.Context, s *scope) error {
+func seesTheLatest(ctx context.Context, s *scope) error {
 	quota := s.observed.quotas.total
 	if quota == nil || generationOf(quota) <= s.object.Generation {
 		return nil
 	}
-	live := &v1alpha1.CloudSpace{}
-	if err := r.Live.Get(ctx, s.key(), live); err != nil {
-		return fmt.Errorf("reading the CloudSpace past the cache: %w", err)
-	}
-	if live.Generation != s.object.Generation || live.UID != s.object.UID {
-		return step.ErrStale
-	}
-	return nil
+	return s.owner.Confirm(ctx)
 }
 
 // generationOf is the generation of the spec that a quota follows; zero when it says none.

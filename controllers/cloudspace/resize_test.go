@@ -18,6 +18,7 @@ import (
 
 	configv1alpha1 "github.com/tantilium/cloud-runner/apis/config/v1alpha1"
 	"github.com/tantilium/cloud-runner/apis/tenancy/v1alpha1"
+	"github.com/tantilium/cloud-runner/internal/apply"
 	"github.com/tantilium/cloud-runner/internal/step"
 )
 
@@ -283,16 +284,16 @@ func TestAnOlderSpecRaisesNothing(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r, s := resizable(t)
+			_, s := resizable(t)
 			live := s.object.DeepCopy()
 			live.Generation = tt.live
 			f := newFleet(t, configv1alpha1.Rollout{})
 			f.create(live)
-			r.Live = f.client
+			s.owner.Still = apply.Applier{Client: f.client, Live: f.client}.StillAsRead(s.object)
 			if tt.says != "" {
 				metav1.SetMetaDataAnnotation(&s.observed.quotas.total.ObjectMeta, "tenancy.kubeopera.io/generation", tt.says)
 			}
-			if got := step.Class(r.seesTheLatest(t.Context(), s)); got != tt.wantErr {
+			if got := step.Class(seesTheLatest(t.Context(), s)); got != tt.wantErr {
 				t.Errorf("got %q, want %q", got, tt.wantErr)
 			}
 		})

@@ -52,7 +52,7 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, s *scope) (err error) 
 
 // ensurePolicies does not go on before Kubernetes enforces the quotas: what is created earlier is not counted.
 func (r *Reconciler) ensurePolicies(ctx context.Context, s *scope) (err error) {
-	if err := r.seesTheLatest(ctx, s); err != nil {
+	if err := seesTheLatest(ctx, s); err != nil {
 		return err
 	}
 	p, err := r.planQuotas(s)

@@ -105,6 +105,12 @@ func TestACloudSpaceIsSuspendedAndResumed(t *testing.T) {
 		t.Error("pods were asked to end again at once")
 	}
 	c.clock.SetTime(c.clock.Now().Add(podsPause))
+	past := c.object()
+	past.Finalizers = append(past.Finalizers, "example.com/of-the-past")
+	if _, err := c.r.Reconcile(t.Context(), past); err != nil || c.pods() != 1 {
+		t.Errorf("pods were ended going by what is not so any more: %d are left, %v", c.pods(), err)
+	}
+	c.clock.SetTime(c.clock.Now().Add(podsPause))
 	c.pass()
 	if c.pods() != 0 {
 		t.Error("pods that came later were not ended")
